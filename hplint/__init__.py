@@ -1,0 +1,3 @@
+"""hplint: a static analyzer for sharding plans."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Boundaries that exist before any override."""

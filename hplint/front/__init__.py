@@ -1,0 +1,1 @@
+"""From text to plans: one file per dialect over one set of value nodes."""

@@ -1,0 +1,1 @@
+"""From resolved plans to diagnostics."""

@@ -1,0 +1,56 @@
+"""A case: one plan against one model on one topology. Rules see nothing else."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hplint.model.tree import ModuleTree
+from hplint.plan.entry import Entry
+from hplint.plan.fault import Fault
+from hplint.plan.plan import Plan
+from hplint.resolve.resolved import ResolvedPlan
+from hplint.resolve.topology import Topology
+from hplint.text.span import Span
+
+if TYPE_CHECKING:
+    from hplint.derive.boundary import Boundary
+    from hplint.targets.find import TargetFinder
+
+
+@dataclass(slots=True)
+class Case:
+    """``tree`` and ``resolved`` are None without a model; rules that need them keep quiet. ``inactive`` are the indexes
+    of entries whose ``when`` does not hold: findings on them become warnings. ``targets`` reads injected functions.
+    """
+
+    plan: Plan
+    topology: Topology
+    tree: ModuleTree | None = None
+    resolved: ResolvedPlan | None = None
+    targets: "TargetFinder | None" = None
+    inactive: frozenset[int] = frozenset()
+    case_faults: tuple[Fault, ...] = ()
+    """Faults of this pairing alone (model-unavailable, size-mismatch)."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def faults(self, rule: str) -> Iterator[Fault]:
+        """The faults that the rule of that name words, in reading order."""
+        resolved = self.resolved.faults if self.resolved else ()
+        return (f for f in (*self.plan.faults, *self.case_faults, *resolved) if f.rule == rule)
+
+    def entry(self, fault: Fault) -> Entry | None:
+        """The entry that a fault stands in."""
+        return None if fault.entry is None else self.plan.entries[fault.entry]
+
+    def boundaries(self) -> "Iterator[Boundary]":
+        """The resolved boundaries; none without a model."""
+        return iter(self.resolved.boundaries.values() if self.resolved else ())
+
+    def place(self, boundary: "Boundary", name: str | None = None) -> tuple[Span, Entry | None]:
+        """Where a finding about a boundary stands when no token of its own is at fault: the key of the field that an
+        entry set, else the match of the entry that last touched the boundary, else the plan's anchor."""
+        if name and (entry := boundary.origin.get(name)) and name in entry.keys:
+            return entry.keys[name], entry
+        if boundary.touched and (match := boundary.touched[-1].match):
+            return match.span, boundary.touched[-1]
+        return self.plan.anchor, None

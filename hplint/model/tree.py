@@ -1,0 +1,203 @@
+"""The module tree: all that the linter knows of a model."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+FORMAT = "hplint-tree"
+VERSION = 1
+
+
+class Tensor(NamedTuple):
+    """A parameter or buffer: shape in elements, dtype as torch spells it without ``torch.`` (``bfloat16``)."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    requires_grad: bool = False
+
+
+class ForwardParameter(NamedTuple):
+    """One parameter of a forward, ``self`` left out. ``kind`` is positional_only, positional (or keyword), keyword
+    (only), var_positional or var_keyword."""
+
+    name: str
+    kind: str
+    required: bool
+
+
+class ModuleClass(NamedTuple):
+    """A module class: ``name`` and ``bases`` (its whole method resolution order without itself) are dotted paths;
+    ``forward`` is None where the class has none of its own (containers)."""
+
+    name: str
+    bases: tuple[str, ...]
+    forward: tuple[ForwardParameter, ...] | None
+
+    @property
+    def short(self) -> str:
+        """The class name alone."""
+        return self.name.rpartition(".")[2]
+
+    def is_a(self, dotted: str) -> bool:
+        """Whether it is that class or derives from it."""
+        return dotted == self.name or dotted in self.bases
+
+
+class Node(NamedTuple):
+    """The contents of one module. Equal layers share one node."""
+
+    cls: int
+    """Index into the tree's classes; -1 where the class is unknown (a tree read from a checkpoint)."""
+    parameters: Mapping[str, Tensor]
+    buffers: Mapping[str, Tensor]
+    ints: Mapping[str, Any]
+    """Plain int attributes (bools left out). "@0" means: the first number in the module's own FQN (a layer index)."""
+    children: tuple[tuple[str, int], ...]
+
+
+class Module(NamedTuple):
+    """One module of the tree under its FQN."""
+
+    fqn: str
+    node: Node
+    cls: ModuleClass | None
+
+    @property
+    def forward(self) -> tuple[ForwardParameter, ...] | None:
+        return self.cls.forward if self.cls else None
+
+    @property
+    def parameters(self) -> Mapping[str, Tensor]:
+        """Its own parameters, by name."""
+        return self.node.parameters
+
+    @property
+    def ints(self) -> dict[str, int]:
+        """Its plain int attributes, by name."""
+        numbers = [s for s in self.fqn.split(".") if s.isdigit()]
+        return {k: int(numbers[int(v[1:])]) if isinstance(v, str) else v for k, v in self.node.ints.items()}
+
+
+class ModuleTree:
+    """Modules, classes, parameters, signatures and configuration of one model.
+
+    ``modules`` maps every FQN that ``named_modules()`` would give to its module, in that order, the root ``""`` first.
+    ``aliases`` maps the further names of shared modules to the FQN under which ``modules`` has them. ``ties`` are groups
+    of full parameter names that are one tensor, the first-seen name first. ``config`` holds the plain values of the
+    model's config (nested mappings kept), empty for models without one.
+    """
+
+    def __init__(
+        self,
+        *,
+        classes: tuple[ModuleClass, ...],
+        nodes: tuple[Node, ...],
+        root: int,
+        aliases: Mapping[str, str],
+        ties: tuple[tuple[str, ...], ...],
+        config: Mapping[str, Any],
+        spec: str = "",
+    ) -> None:
+        self.classes = classes
+        self.nodes = nodes
+        self.root = root
+        self.aliases = aliases
+        self.ties = ties
+        self.config = config
+        self.spec = spec
+
+    @cached_property
+    def modules(self) -> dict[str, Module]:
+        return {m.fqn: m for m in self._walk("", self.root)}
+
+    def _walk(self, fqn: str, index: int) -> Iterator[Module]:
+        # An explicit stack: trees read from files may be deeper than Python's recursion limit.
+        stack = [(fqn, index)]
+        while stack:
+            name, number = stack.pop()
+            node = self.nodes[number]
+            yield Module(name, node, self.classes[node.cls] if node.cls >= 0 else None)
+            prefix = f"{name}." if name else ""
+            stack.extend((prefix + child, n) for child, n in reversed(node.children))
+
+    @cached_property
+    def parameters(self) -> dict[str, Tensor]:
+        """Full parameter name -> tensor, every name of a tied parameter included, modules in order."""
+        return {
+            (f"{m.fqn}.{name}" if m.fqn else name): tensor
+            for m in self.modules.values()
+            for name, tensor in m.node.parameters.items()
+        }
+
+    @property
+    def has_classes(self) -> bool:
+        """False for trees read from a checkpoint: no classes, no forward signatures, no attributes."""
+        return bool(self.classes)
+
+    @property
+    def class_name(self) -> str:
+        """Short class name of the root module ("" when unknown)."""
+        cls = self.nodes[self.root].cls
+        return self.classes[cls].short if cls >= 0 else ""
+
+    def children(self, fqn: str) -> tuple[str, ...]:
+        """Names of the direct children of a module, aliases included."""
+        prefix = f"{fqn}." if fqn else ""
+        named = [name for name, _ in self.modules[fqn].node.children]
+        return (*named, *(a[len(prefix) :] for a in self.aliases if a.startswith(prefix) and "." not in a[len(prefix) :]))
+
+    def to_json(self) -> dict[str, Any]:
+        """The tree as plain JSON values (``hplint model build`` and the cache write this)."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "spec": self.spec,
+            "config": dict(self.config),
+            "classes": [[c.name, list(c.bases), c.forward and [list(p) for p in c.forward]] for c in self.classes],
+            "nodes": [
+                {
+                    "class": n.cls,
+                    "parameters": {k: [list(t.shape), t.dtype, t.requires_grad] for k, t in n.parameters.items()},
+                    "buffers": {k: [list(t.shape), t.dtype] for k, t in n.buffers.items()},
+                    "ints": dict(n.ints),
+                    "children": [list(c) for c in n.children],
+                }
+                for n in self.nodes
+            ],
+            "root": self.root,
+            "aliases": dict(self.aliases),
+            "ties": [list(t) for t in self.ties],
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> "ModuleTree":
+        """Rebuild a tree. Raises ValueError with a plain reason for anything that :meth:`to_json` did not write."""
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise ValueError("not a module tree written by hplint")
+        if data.get("version") != VERSION:
+            raise ValueError(f"a module tree of version {data.get('version')!r}; this hplint reads version {VERSION}")
+        try:
+            return cls(
+                classes=tuple(
+                    ModuleClass(n, tuple(b), None if f is None else tuple(ForwardParameter(*p) for p in f))
+                    for n, b, f in data["classes"]
+                ),
+                nodes=tuple(_node(n) for n in data["nodes"]),
+                root=data["root"],
+                aliases=data["aliases"],
+                ties=tuple(tuple(t) for t in data["ties"]),
+                config=data["config"],
+                spec=data["spec"],
+            )
+        except (KeyError, TypeError, IndexError, AttributeError) as error:
+            raise ValueError(f"a damaged module tree ({type(error).__name__}: {error})") from None
+
+
+def _node(data: Mapping[str, Any]) -> Node:
+    return Node(
+        data["class"],
+        {k: Tensor(tuple(s), d, r) for k, (s, d, r) in data["parameters"].items()},
+        {k: Tensor(tuple(s), d) for k, (s, d) in data["buffers"].items()},
+        data["ints"],
+        tuple((name, n) for name, n in data["children"]),
+    )

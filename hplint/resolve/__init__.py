@@ -1,0 +1,1 @@
+"""Plan x module tree x topology: what each entry does to which boundary."""

@@ -1,0 +1,50 @@
+"""The rule API: the one module that a rule imports.
+
+A rule is a module with a ``RULE`` and a ``check(case)`` that yields findings; its page (same stem, ``.md``) documents
+and tests it. ``listens`` says when it must run: names of faults (usually its own), or ``"plan"`` for a rule that looks at
+every plan by itself.
+"""
+
+from dataclasses import dataclass
+
+from hplint.derive.boundary import Boundary
+from hplint.lint.case import Case
+from hplint.lint.diagnostic import Edit, Finding, Fix, Related
+from hplint.model.tree import Module, ModuleTree, Tensor
+from hplint.plan.entry import UNKNOWN, ContractField, Entry, InnerOutSrc, Target, Text
+from hplint.plan.fault import Fault
+from hplint.plan.layout import CONTRACT_FIELDS, INPUT_FIELDS, OUTPUT_FIELDS, Layout, Layouts
+from hplint.plan.placement import PARTIAL, REPLICATE, Placement, shard
+from hplint.resolve.topology import CANONICAL_AXES, FSDP_AXES, WHEN_WORDS, Topology
+from hplint.text.near import near, one_near
+from hplint.text.span import START, Span
+from hplint.text.wording import listing, plural, quote
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Code and name are final once published. ``severity`` is error, warning or info. ``listens``: see above."""
+
+    code: str
+    name: str
+    severity: str
+    listens: frozenset[str]
+
+
+def on_fault(code: str, name: str, severity: str = "error", *others: str) -> Rule:
+    """A rule that words the faults of its own name (and of ``others``)."""
+    return Rule(code, name, severity, frozenset((name, *others)))
+
+
+def on_plan(code: str, name: str, severity: str = "error") -> Rule:
+    """A rule that looks at every plan by itself."""
+    return Rule(code, name, severity, frozenset(("plan",)))
+
+
+__all__ = [
+    "CANONICAL_AXES", "CONTRACT_FIELDS", "FSDP_AXES", "INPUT_FIELDS", "OUTPUT_FIELDS", "PARTIAL", "REPLICATE",
+    "START", "UNKNOWN", "WHEN_WORDS", "Boundary", "Case", "ContractField", "Edit", "Entry", "Fault", "Finding",
+    "Fix", "InnerOutSrc", "Layout", "Layouts", "Module", "ModuleTree", "Placement", "Related", "Rule", "Span",
+    "Target", "Tensor", "Text", "Topology", "listing", "near", "on_fault", "on_plan", "one_near", "plural", "quote",
+    "shard",
+]  # fmt: skip

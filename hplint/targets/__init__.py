@@ -1,0 +1,1 @@
+"""Injected functions, found and read as source; nothing is imported."""

@@ -1,0 +1,1 @@
+"""Text with places: sources, spans, comments."""
