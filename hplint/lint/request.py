@@ -1,0 +1,76 @@
+"""What a run is asked for, and what it gives back."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hplint.lint.diagnostic import Diagnostic
+from hplint.resolve.topology import Topology
+
+if TYPE_CHECKING:
+    from hplint.config.config import Config
+    from hplint.model.tree import ModuleTree
+    from hplint.plan.plan import Plan
+    from hplint.resolve.resolved import ResolvedPlan
+
+
+@dataclass(slots=True)
+class Request:
+    """One run. What is None (or empty) was not asked for on the command line: directives, config and the plan file
+    itself decide. ``meshes`` are axis -> size in mesh order. ``stdin`` is the text that stands for the path ``-``."""
+
+    paths: tuple[str, ...]
+    stdin: bytes | None = None
+    stdin_filename: str | None = None
+    model: str | None = None
+    meshes: tuple[Mapping[str, int], ...] = ()
+    ep: int | None = None
+    sequence_parallel: bool | None = None
+    loss_parallel: bool | None = None
+    derive: bool | None = None
+    seq_len: int | None = None
+    src: tuple[str, ...] = ()
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    config: "Config | None" = None
+    use_cache: bool = True
+    build_timeout: float | None = None
+    progress: Callable[[str], None] | None = None
+    """Called with a line of what is going on when a model build takes over a second."""
+
+
+@dataclass(slots=True)
+class CheckedPlan:
+    """One plan that was checked on one topology. ``tree`` and ``resolved`` are None without a model."""
+
+    path: str
+    plan: "Plan"
+    topology: Topology
+    model: str | None = None
+    tree: "ModuleTree | None" = None
+    resolved: "ResolvedPlan | None" = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """An item of ``plans`` in the machine output."""
+        return {
+            "path": self.path,
+            "model": self.model,
+            "topology": self.topology.to_json(),
+            "dialect": self.plan.dialect,
+            "entries": len(self.plan.entries),
+        }
+
+
+@dataclass(slots=True)
+class Run:
+    """What a run found. ``files`` counts the files that hold a plan, or that could not be read. ``notes`` are lines
+    for people (no sizes known, no model named); ``without_plan`` are paths named on the command line that hold no
+    plan: a wrong request, exit 2."""
+
+    files: int = 0
+    diagnostics: tuple[Diagnostic, ...] = ()
+    plans: tuple[CheckedPlan, ...] = ()
+    notes: tuple[str, ...] = ()
+    without_plan: tuple[str, ...] = field(default_factory=tuple)

@@ -1,0 +1,162 @@
+"""The engine: one plan, one model, one topology -> diagnostics."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hplint.derive.boundary import Boundary
+from hplint.lint.case import Case
+from hplint.lint.diagnostic import Diagnostic, Finding, Related
+from hplint.lint.registry import Registry, RuleEntry
+from hplint.lint.select import Selection
+from hplint.model.tree import ModuleTree
+from hplint.plan.fault import Fault
+from hplint.plan.plan import Document, Plan
+from hplint.resolve.resolved import ResolvedPlan
+from hplint.resolve.resolver import resolve
+from hplint.resolve.topology import Topology
+from hplint.text.source import Source
+from hplint.text.wording import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hplint.targets.find import TargetFinder
+
+
+@dataclass(slots=True)
+class Engine:
+    """What all checks of one run share: the rules, which of them run, and how boundaries are derived."""
+
+    registry: Registry
+    selection: Selection
+    derive: "Callable[[ModuleTree, Topology], dict[str, Boundary]]"
+
+    def check(
+        self,
+        plan: Plan,
+        tree: ModuleTree | None,
+        topology: Topology,
+        finder: "TargetFinder | None" = None,
+        faults: tuple[Fault, ...] = (),
+    ) -> tuple[list[Diagnostic], ResolvedPlan | None]:
+        """All diagnostics of a plan on a topology, and the resolved plan (None without a model).
+
+        Entries whose ``when`` does not hold are checked as under a topology that activates them; what is found there
+        is a warning at most.
+        """
+        inactive = frozenset(e.index for e in plan.entries if e.when and not topology.when_active(e.when.value))
+        case = Case(plan, topology, tree, self._resolve(plan, tree, topology), finder, inactive, faults)
+        found = list(self._run(case))
+        if inactive:
+            words = frozenset(plan.entries[i].when.value for i in inactive)  # type: ignore[union-attr]
+            supposed = topology.activated(words)
+            resolved = self._resolve(plan, tree, supposed, include_inactive=True)
+            second = Case(plan, supposed, tree, resolved, finder, inactive, faults)
+            found += [(r, f) for r, f in self._run(second) if f.entry and f.entry.index in inactive]
+        return _diagnostics(found, plan.source, topology, inactive), case.resolved
+
+    def check_document(self, document: Document) -> list[Diagnostic]:
+        """Diagnostics of faults that belong to the file and to no plan."""
+        plan = Plan(document.source, "", (), document.faults)
+        case = Case(plan, Topology())
+        return _diagnostics(list(self._run(case, of_plan=False)), document.source, Topology(), frozenset())
+
+    def _resolve(
+        self, plan: Plan, tree: ModuleTree | None, topology: Topology, include_inactive: bool = False
+    ) -> ResolvedPlan | None:
+        if tree is None:
+            return None
+        derived = self.derive(tree, topology) if topology.derive else {}
+        return resolve(plan, tree, topology, derived, include_inactive=include_inactive)
+
+    def _run(self, case: Case, of_plan: bool = True) -> Iterator[tuple[RuleEntry, Finding]]:
+        events = {f.rule for f in (*case.plan.faults, *case.case_faults)}
+        if case.resolved:
+            events.update(f.rule for f in case.resolved.faults)
+        if of_plan:
+            events.add("plan")
+        for rule in self.registry.listening(events):
+            if rule.code in self.selection:
+                for finding in self.registry.load(rule).check(case):
+                    yield rule, finding
+
+
+def _diagnostics(
+    found: list[tuple[RuleEntry, Finding]], source: Source, topology: Topology, inactive: frozenset[int]
+) -> list[Diagnostic]:
+    """Fold findings that differ in the module alone, and order them by place."""
+    folded: dict[tuple[object, ...], tuple[RuleEntry, Finding, dict[str, None], str]] = {}
+    for rule, finding in found:
+        severity = finding.severity or rule.severity
+        if severity == "error" and finding.entry and finding.entry.index in inactive:
+            severity = "warning"
+        key = (rule.code, finding.span, finding.message, finding.field)
+        _, _, modules, _ = folded.setdefault(key, (rule, finding, {}, severity))
+        if finding.module is not None:
+            modules[finding.module] = None
+    values = topology.to_json()
+    diagnostics = [
+        Diagnostic(
+            code=rule.code,
+            name=rule.name,
+            severity=severity,
+            message=finding.message + _where(tuple(modules)),
+            source=source,
+            span=finding.span,
+            match=finding.entry.match.value if finding.entry and finding.entry.match else None,
+            modules=tuple(modules),
+            field=finding.field,
+            topology=values,
+            related=tuple(Related(*r) for r in finding.related),
+            help=finding.help,
+            fixes=finding.fixes,
+        )
+        for rule, finding, modules, severity in folded.values()
+    ]
+    diagnostics.sort(key=lambda d: (d.span, d.code))
+    return diagnostics
+
+
+def _where(modules: tuple[str, ...]) -> str:
+    if not modules:
+        return ""
+    first = modules[0] or "the root module"
+    if len(modules) == 1:
+        return f" (in {first})"
+    return f" (in {first} and {plural(len(modules) - 1, 'more module', 'more modules')})"
+
+
+def fingerprint(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Name each diagnostic of one file by rule, plan key, field and ordinal, so that edits elsewhere keep the name."""
+    counts: dict[str, int] = {}
+    named = []
+    for diagnostic in diagnostics:
+        base = f"{diagnostic.code}:{diagnostic.match or ''}:{diagnostic.field or ''}"
+        counts[base] = counts.get(base, 0) + 1
+        named.append(replace(diagnostic, fingerprint=f"{base}:{counts[base]}"))
+    return named
+
+
+def merge_topologies(runs: list[tuple[Topology, list[Diagnostic]]]) -> list[Diagnostic]:
+    """Put the diagnostics of several topologies together: each once, with a note where it does not hold in all."""
+    if len(runs) == 1:
+        return runs[0][1]
+    places: dict[tuple[object, ...], tuple[Diagnostic, list[str]]] = {}
+    for topology, diagnostics in runs:
+        for d in diagnostics:
+            key = (d.code, d.severity, d.span, d.message, d.field)
+            places.setdefault(key, (d, []))[1].append(spell(topology))
+    merged = [
+        d if len(names) == len(runs) else replace(d, topology_note=f"with {' and '.join(names)}")
+        for d, names in places.values()
+    ]
+    merged.sort(key=lambda d: (d.span, d.code))
+    return merged
+
+
+def spell(topology: Topology) -> str:
+    """A topology as its mesh is written on the command line: ``dp=2,tp=4``."""
+    sizes: Mapping[str, int | None] = topology.mesh or {a: topology.size(a) for a in ("cp", "tp")}
+    named = ",".join(f"{axis}={size}" for axis, size in sizes.items() if size is not None) or "no sizes"
+    return named if topology.has_ep_axis or topology.ep in (None, 1) else f"{named} ep={topology.ep}"

@@ -1,0 +1,1 @@
+"""The rules of hplint: one small module and one page each."""
