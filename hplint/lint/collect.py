@@ -1,0 +1,148 @@
+"""From the paths of a request to documents: files are read, folders walked."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from hplint.errors import RequestError
+from hplint.front.read import may_hold_plan, read_document
+from hplint.plan.fault import Fault
+from hplint.plan.plan import Document
+from hplint.text.near import near
+from hplint.text.source import Source
+from hplint.text.wording import listing, quote
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+SUFFIXES = (".yaml", ".yml", ".py", ".json")
+SKIPPED = frozenset((
+    ".git", ".hg", ".svn", ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox", ".mypy_cache",
+    ".ruff_cache", ".pytest_cache", "site-packages", "build", "dist",
+))  # fmt: skip
+"""Folders that a walk does not enter: nobody keeps plans there."""
+
+
+@dataclass(slots=True)
+class Collected:
+    """Documents that count (they hold a plan, a directive or a fault), and the named paths that hold no plan."""
+
+    documents: list[Document]
+    without_plan: list[str]
+
+
+def collect(paths: tuple[str, ...], stdin: bytes | None, stdin_filename: str | None) -> Collected:
+    """Read every path once, in the order given, folders in name order. Raises RequestError for a missing path."""
+    documents: list[Document] = []
+    empty: list[str] = []
+    seen: set[str] = set()
+    for path in paths:
+        if path == "-":
+            named = [read_document(stdin_filename or "-", stdin or b"")]
+        elif Path(path).is_dir():
+            named = [d for f in _walk(path) if f not in seen and (d := _read_walked(f)) is not None]
+        elif Path(path).exists():
+            named = [] if _spelled(path) in seen else [_read(_spelled(path))]
+            if not named:
+                continue
+        else:
+            raise RequestError(f"no such file or folder: {quote(path)}", _near_paths(path))
+        seen.update(d.source.path for d in named)
+        if not any(d.plans or d.faults for d in named):
+            empty.append(path)
+        documents += [d for d in named if d.plans or d.faults]
+    return Collected(documents, empty)
+
+
+def _spelled(path: str) -> str:
+    return PurePath(path).as_posix()
+
+
+def _read(path: str) -> Document:
+    try:
+        return read_document(path, Path(path).read_bytes())
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        fault = Fault("syntax-error", data={"message": f"the file cannot be read: {reason}"})
+        return Document(Source(path, ""), faults=(fault,))
+
+
+def _read_walked(path: str) -> Document | None:
+    """A file met on a walk counts only when it holds a plan; broken files count when they look like one."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError:
+        return _read(path)
+    if not may_hold_plan(data):
+        return None
+    document = read_document(path, data)
+    return document if document.plans or document.faults else None
+
+
+def _walk(folder: str) -> Iterator[str]:
+    ignored = _Ignored(folder)
+    stack = [(_spelled(folder), Path(folder).resolve())]
+    while stack:
+        here, real = stack.pop()
+        ignored.enter(real)
+        try:
+            with os.scandir(here) as listed:
+                items = sorted(listed, key=lambda i: i.name)
+        except OSError:  # The folder vanished, or may not be read: nothing below it was named by the user.
+            continue
+        folders = []
+        for item in items:
+            path = item.name if here == "." else f"{here.rstrip('/')}/{item.name}"
+            if item.is_dir(follow_symlinks=False):
+                if item.name not in SKIPPED and not ignored(real / item.name, True):
+                    folders.append((path, real / item.name))
+            elif item.name.endswith(SUFFIXES) and item.is_file() and not ignored(real / item.name, False):
+                yield path
+        stack.extend(reversed(folders))
+
+
+class _Ignored:
+    """Which paths the .gitignore files of a tree leave out. pathspec is imported only where such a file exists."""
+
+    def __init__(self, folder: str) -> None:
+        here = Path(folder).resolve()
+        above = [here, *here.parents]
+        top = next((i for i, f in enumerate(above) if (f / ".git").exists()), 0)
+        self.roots = [(f, spec) for f in above[: top + 1] if (spec := _ignore_file(f))]
+        self.known = {here}
+
+    def enter(self, folder: Path) -> None:
+        """Read the .gitignore of a folder below the first one."""
+        if folder not in self.known:
+            self.known.add(folder)
+            if spec := _ignore_file(folder):
+                self.roots.append((folder, spec))
+
+    def __call__(self, path: Path, is_folder: bool) -> bool:
+        for root, spec in self.roots:
+            if path.is_relative_to(root):
+                name = path.relative_to(root).as_posix() + ("/" if is_folder else "")
+                if spec.match_file(name):
+                    return True
+        return False
+
+
+def _ignore_file(folder: Path) -> "GitIgnoreSpec | None":
+    try:
+        lines = (folder / ".gitignore").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(lines)
+
+
+def _near_paths(path: str) -> str:
+    parent = Path(path).parent
+    try:
+        names = near(Path(path).name, (i.name for i in os.scandir(parent)))
+    except OSError:
+        return f"the folder {quote(parent.as_posix())} does not exist"
+    return f"did you mean {listing(((parent / n).as_posix() for n in names), 'or')}?" if names else ""

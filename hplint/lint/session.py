@@ -1,0 +1,172 @@
+"""A whole run: paths -> documents -> pairings -> diagnostics."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hplint.derive.boundary import Boundary
+from hplint.errors import RequestError
+from hplint.lint.collect import collect
+from hplint.lint.diagnostic import Diagnostic
+from hplint.lint.pairing import ModelChoice, Pairing, pair
+from hplint.lint.registry import Registry
+from hplint.lint.request import CheckedPlan, Request, Run
+from hplint.lint.run import Engine, fingerprint, merge_topologies
+from hplint.lint.select import choose
+from hplint.model.store import ModelError, cache_folder, load_tree
+from hplint.model.tree import ModuleTree
+from hplint.model.spec import SpecError, parse_spec
+from hplint.plan.fault import Fault
+from hplint.plan.plan import Document, Plan
+from hplint.resolve.topology import Topology
+from hplint.text.span import START
+
+if TYPE_CHECKING:
+    from hplint.targets.find import TargetFinder
+
+NO_SIZES = "no mesh sizes are known (--mesh, a directive or an accelerator section gives them): rules that need them kept quiet"
+NO_MODEL = "no model is named (--model, a directive or the configuration names it): rules that need one kept quiet"
+
+
+def lint(request: Request) -> Run:
+    """Check everything that the request names. Raises RequestError where the request itself is wrong."""
+    session = _Session(request)
+    collected = collect(request.paths, request.stdin, request.stdin_filename)
+    diagnostics: list[Diagnostic] = []
+    plans: list[CheckedPlan] = []
+    for document in collected.documents:
+        found = session.engine.check_document(document) if document.faults else []
+        for plan in document.plans:
+            checked = session.check(document, plan)
+            plans += checked
+            found += merge_topologies([(c.topology, list(c.diagnostics)) for c in checked])
+        found.sort(key=lambda d: (d.span, d.code))
+        diagnostics += fingerprint(_once(found))
+    return Run(
+        files=len(collected.documents),
+        diagnostics=tuple(diagnostics),
+        plans=tuple(plans),
+        notes=tuple(session.notes),
+        without_plan=tuple(collected.without_plan),
+    )
+
+
+def _once(found: list[Diagnostic]) -> list[Diagnostic]:
+    """Drop what two plans of one file say alike of a token that they share."""
+    kept = {(d.code, d.span, d.message, d.field): d for d in reversed(found)}
+    return sorted(reversed(kept.values()), key=lambda d: (d.span, d.code))
+
+
+@dataclass
+class _Session:
+    """What the checks of one run share, each thing worked out once."""
+
+    request: Request
+    engine: Engine = field(init=False)
+    trees: dict[tuple[str, str], "ModuleTree | ModelError"] = field(default_factory=dict)
+    derived: dict[tuple[int, Any], dict[str, Boundary]] = field(default_factory=dict)
+    finders: dict[tuple[str, ...], "TargetFinder"] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        request, config = self.request, self.request.config
+        registry = Registry(index_folder=cache_folder() if request.use_cache else None)
+        selection = choose(
+            registry,
+            request.select or (config and config.select) or (),
+            (*request.ignore, *(config.ignore if config else ())),
+            (*request.extend_select, *(config.extend_select if config else ())),
+        )
+        self.engine = Engine(registry, selection, self._derive)
+
+    def check(self, document: Document, plan: Plan) -> list[CheckedPlan]:
+        """One plan on each of its topologies."""
+        pairing = pair(document, plan, self.request)
+        tree, faults = self._tree(pairing)
+        if not pairing.sizes_known:
+            self.notes[NO_SIZES] = None
+        checked = []
+        for topology, own in pairing.topologies:
+            diagnostics, resolved = self.engine.check(
+                plan, tree, topology, self._finder(pairing.src), (*faults, *own)
+            )
+            spec = pairing.model.spec if pairing.model else None
+            checked.append(
+                CheckedPlan(plan.source.path, plan, topology, spec, tree, resolved, tuple(diagnostics))
+            )
+        return checked
+
+    def _tree(self, pairing: Pairing) -> tuple[ModuleTree | None, tuple[Fault, ...]]:
+        choice = pairing.model
+        if choice is None:
+            self.notes[NO_MODEL] = None
+            return None, ()
+        key = (choice.spec, choice.base)
+        if key not in self.trees:
+            self.trees[key] = self._load(choice, pairing.src)
+        found = self.trees[key]
+        if isinstance(found, ModuleTree):
+            return found, ()
+        data = {"spec": choice.spec, "reason": found.reason, "hint": found.hint, "implied": choice.implied}
+        return None, (Fault("model-unavailable", choice.span or START, data=data),)
+
+    def _load(self, choice: ModelChoice, src: tuple[str, ...]) -> "ModuleTree | ModelError":
+        request = self.request
+        timeout = request.build_timeout or (request.config and request.config.build_timeout)
+        options: dict[str, Any] = {"timeout": timeout} if timeout else {}
+        try:
+            spec = parse_spec(choice.spec, choice.base)
+            return load_tree(spec, src=src, use_cache=request.use_cache, progress=request.progress, **options)
+        except SpecError as error:
+            if choice.span is None:
+                raise
+            return ModelError(error.message, error.hint)
+        except ModelError as error:
+            return error
+
+    def _derive(self, tree: ModuleTree, topology: Topology) -> dict[str, Boundary]:
+        config = self.request.config
+        families: Mapping[str, Any] = config.families if config else {}
+        key = (id(tree), _frozen(topology))
+        if key not in self.derived:
+            if config and config.boundaries:
+                from hplint.derive.given import read_boundaries
+
+                self.derived[key] = read_boundaries(Path(config.boundaries))
+            elif config and config.planner == "hyper_parallel":
+                from hplint.derive.installed import plan_boundaries
+
+                self.derived[key] = plan_boundaries(tree, topology)
+            else:
+                from hplint.derive.derive import derive_boundaries
+
+                self.derived[key] = derive_boundaries(tree, topology, families)
+        return self.derived[key]
+
+    def _finder(self, src: tuple[str, ...]) -> "TargetFinder":
+        from hplint.targets.find import TargetFinder
+
+        if src not in self.finders:
+            self.finders[src] = TargetFinder([Path(s) for s in src])
+        return self.finders[src]
+
+
+def load_model(spec: str, request: Request) -> ModuleTree:
+    """Build (or fetch) the tree of a model that is named by itself, for ``model show`` and ``model build``.
+
+    Raises RequestError when it cannot be had.
+    """
+    timeout = request.build_timeout or (request.config and request.config.build_timeout)
+    options: dict[str, Any] = {"timeout": timeout} if timeout else {}
+    try:
+        parsed = parse_spec(spec, ".")
+        return load_tree(
+            parsed, src=(*request.src, "."), use_cache=request.use_cache, progress=request.progress, **options
+        )
+    except ModelError as error:
+        raise RequestError(f"the model {spec} cannot be built: {error.reason}", error.hint) from None
+
+
+def _frozen(topology: Topology) -> Any:
+    return (*(getattr(topology, f) for f in topology.__slots__ if f != "mesh"), tuple(topology.mesh.items()))

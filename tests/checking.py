@@ -1,0 +1,76 @@
+"""Check plan text in-process, as the command line would: what the page and conformance tests share."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hplint.derive.boundary import Boundary
+from hplint.derive.derive import derive_boundaries
+from hplint.front.read import read_document
+from hplint.lint.case import Case  # noqa: F401 - re-exported for rule tests
+from hplint.lint.diagnostic import Diagnostic
+from hplint.lint.registry import Registry
+from hplint.lint.run import Engine
+from hplint.lint.select import Selection
+from hplint.model.tree import ModuleTree
+from hplint.plan.fault import Fault
+from hplint.resolve.resolved import ResolvedPlan
+from hplint.resolve.topology import Topology
+from hplint.targets.find import TargetFinder
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+
+
+@cache
+def engine() -> Engine:
+    return Engine(Registry(), Selection(), _derive)
+
+
+@cache
+def fixture_tree(name: str) -> ModuleTree:
+    return ModuleTree.from_json(json.loads((FIXTURES / "trees" / f"{name}.json").read_text(encoding="utf-8")))
+
+
+@cache
+def finder() -> TargetFinder:
+    return TargetFinder([FIXTURES / "conformance", FIXTURES / "targets"])
+
+
+_derived: dict[Any, dict[str, Boundary]] = {}
+
+
+def _derive(tree: ModuleTree, topology: Topology) -> dict[str, Boundary]:
+    key = (id(tree), repr(topology))
+    if key not in _derived:
+        _derived[key] = derive_boundaries(tree, topology)
+    return _derived[key]
+
+
+def check_text(
+    text: str,
+    topology: Topology,
+    tree: ModuleTree | None,
+    suffix: str = ".yaml",
+    faults: tuple[Fault, ...] = (),
+) -> tuple[list[Diagnostic], list[ResolvedPlan | None]]:
+    """All diagnostics of one file, and the resolved plan of each plan in it."""
+    document = read_document(f"plan{suffix}", text.encode())
+    found = engine().check_document(document)
+    resolved = []
+    for plan in document.plans:
+        diagnostics, result = engine().check(plan, tree, topology, finder(), faults)
+        found += diagnostics
+        resolved.append(result)
+    found.sort(key=lambda d: (d.span, d.code))
+    return found, resolved
+
+
+def mesh_topology(sizes: Mapping[str, int], **flags: Any) -> Topology:
+    """A topology over an explicit mesh, axes of size 1 kept."""
+    dp = sizes.get("dp", 1)
+    return Topology(
+        tp=sizes.get("tp", 1), cp=sizes.get("cp", 1), dp=dp, pp=sizes.get("pp", 1), mesh=dict(sizes),
+        **({"ep": sizes.get("ep", 1)} | flags),
+    )  # fmt: skip
