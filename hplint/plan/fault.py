@@ -1,13 +1,13 @@
 """Faults: what the stages of the flow could not accept, to be worded by the rule of the same name."""
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from hplint.text.span import START, Span
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class Fault:
     """One thing that a stage had to set aside.
 
@@ -21,5 +21,5 @@ class Fault:
     entry: int | None = None
     field: str | None = None
     module: str | None = None
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     related: tuple[tuple[str, Span], ...] = ()

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-_SHARD = re.compile(r"shard\s*\(\s*(\d+)\s*\)")
+_SHARD = re.compile(r"shard\s*\(\s*(\d{1,4000})\s*\)")
 
 
 class Placement(NamedTuple):

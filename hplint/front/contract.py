@@ -1,0 +1,177 @@
+"""Contract fields and inner_out_src: nodes -> layouts.
+
+Faults recorded here, with their data:
+
+- ``invalid-sentinel`` (R39, R123), at the string: ``value``, ``allowed``.
+- ``wrong-type`` (R40), at the value: ``value``, ``type``, ``allowed``.
+- ``not-a-placement`` (R41-R44, R118), at the smallest token: ``problem``, ``value`` (plain), and where known ``tensor``
+  and ``axis``. ``problem`` is one of
+
+  - ``text``: a string outside the grammar;
+  - ``value``: no string (in Python: no placement object); ``type`` says what it is;
+  - ``quoted-placement``: Python, a string where a placement object belongs; ``meant`` is its spelling as an object;
+  - ``no-axis``: a tensor without an axis level; ``placement`` is the placement where one was written, else None;
+  - ``empty``: a tensor with an empty mapping;
+  - ``mixed``: bare placements beside named outputs, at the named output;
+  - ``axis-key``: an axis that is not a non-empty string.
+- ``invalid-inner-out-src`` (R45, R46, R175), at the value: ``problem`` (``word``, ``empty`` or ``type``), ``value``,
+  ``type``.
+"""
+
+from hplint.front.keys import ENTRY_KEYS, FIRST_INPUT, PYTHON, SENTINELS
+from hplint.front.nodes import Mapping, Node, PlacementNode, Scalar, UnknownNode, is_text, plain, type_name
+from hplint.front.recorder import Recorder
+from hplint.plan.entry import ContractField, InnerOutSrc
+from hplint.plan.layout import OUTPUT, OUTPUT_FIELDS, Layout, Layouts
+from hplint.plan.placement import Placement, parse
+from hplint.text.span import Span
+
+
+class ContractReader:
+    """Reads the layout-valued fields of one dialect."""
+
+    def __init__(self, log: Recorder, dialect: str) -> None:
+        self.log = log
+        self.python = dialect == PYTHON
+
+    def contract_field(self, name: str, key: Span, node: Node) -> ContractField:
+        """The value of params, in_src, in_dst, out_src or out_dst."""
+        found = ContractField(key, node.span)
+        match node:
+            case Scalar(value=None):
+                found.null = True
+            case Scalar(value=str(), kind=""):
+                if node.value in SENTINELS:
+                    found.sentinel = str(node.value)
+                else:
+                    self.log.add("invalid-sentinel", node.span, value=node.value, allowed=SENTINELS)
+            case Mapping():
+                shorthand = name in OUTPUT_FIELDS and self._is_bare(node)
+                found.shorthand = shorthand
+                found.layouts, whole = self.bare(node) if shorthand else self.named(node)
+                found.partly_broken = not whole
+            case UnknownNode():
+                pass
+            case _:
+                allowed = ENTRY_KEYS[name].allowed
+                self.log.add("wrong-type", node.span, value=plain(node), type=type_name(node), allowed=allowed)
+        return found
+
+    def inner_out_src(self, node: Node) -> InnerOutSrc | None:
+        """The value of inner_out_src; None (with a fault) where it cannot be read."""
+        found = InnerOutSrc(node.span, written=plain(node))
+        match node:
+            case Scalar(value=str(), kind=""):
+                if node.value == FIRST_INPUT:
+                    found.first_input = True
+                    return found
+                problem = "word"
+            case Mapping(items=items, merged=merged):
+                if items or merged:
+                    found.shorthand = self._is_bare(node)
+                    found.layouts, whole = self.bare(node) if found.shorthand else self.named(node)
+                    return found if whole else None
+                problem = "empty"
+            case UnknownNode():
+                return None
+            case _:
+                problem = "type"
+        self.log.add("invalid-inner-out-src", node.span, problem=problem, value=plain(node), type=type_name(node))
+        return None
+
+    @staticmethod
+    def _is_bare(node: Mapping) -> bool:
+        """Whether the runtime takes the mapping for one layout: some value is not a mapping."""
+        return any(not isinstance(value, (Mapping, UnknownNode)) for _, value in node.pairs())
+
+    def bare(self, node: Mapping) -> tuple[Layouts, bool]:
+        """``{axis: placement}`` of the one output, and whether all of it could be read."""
+        layout, whole = self.layout(node, None, "field")
+        if any(isinstance(value, Mapping) for _, value in node.pairs()):
+            # Where bare and named ones are mixed, nobody knows which of the two the keys are.
+            return {}, False
+        return {OUTPUT: layout}, whole
+
+    def named(self, node: Mapping) -> tuple[Layouts, bool]:
+        """``{tensor: {axis: placement}}``, and whether all of it could be read. Unreadable tensors are left out."""
+        layouts: Layouts = {}
+        whole = True
+        for key, value in self.log.pairs(node, "field"):
+            if not isinstance(key, Scalar):
+                whole = False
+                continue
+            tensor = str(key.value)
+            match value:
+                case Mapping(items=items, merged=merged) if items or merged or self.python:
+                    layout, read = self.layout(value, tensor, "tensor")
+                    layout.name_span = key.span
+                    layouts[tensor] = layout
+                    whole = whole and read
+                    continue
+                case Mapping():
+                    self.log.add("not-a-placement", value.span, problem="empty", value={}, tensor=tensor)
+                case UnknownNode():
+                    pass
+                case _:
+                    self._no_axis(value, tensor)
+            whole = False
+        return layouts, whole
+
+    def _no_axis(self, node: Node, tensor: str) -> None:
+        placement = node.placement if isinstance(node, PlacementNode) else None
+        if isinstance(node, Scalar) and isinstance(node.value, str):
+            placement = parse(node.value)
+        self.log.add(
+            "not-a-placement", node.span, problem="no-axis", value=plain(node), type=type_name(node), tensor=tensor,
+            placement=placement,
+        )  # fmt: skip
+
+    def layout(self, node: Mapping, tensor: str | None, section: str) -> tuple[Layout, bool]:
+        """``{axis: placement}``, and whether all of it could be read. Unreadable placements are None."""
+        placements: dict[str, Placement | None] = {}
+        axes: dict[str, Span] = {}
+        spans: dict[str, Span] = {}
+        whole = True
+        for key, value in self.log.pairs(node, section):
+            if not isinstance(key, Scalar):
+                whole = False
+                continue
+            if not is_text(key) or not key.value:
+                self.log.add(
+                    "not-a-placement", key.span, problem="axis-key", value=key.value, type=type_name(key), tensor=tensor
+                )
+                whole = False
+                continue
+            axis = str(key.value)
+            placement = self.placement(value, tensor, axis)
+            placements[axis], axes[axis], spans[axis] = placement, key.span, value.span
+            whole = whole and placement is not None
+        return Layout(placements, None, axes, spans), whole
+
+    def placement(self, node: Node, tensor: str | None, axis: str) -> Placement | None:
+        """One placement; None (with a fault, unless it is an expression) where it cannot be read."""
+        if isinstance(node, UnknownNode):
+            return None
+        if isinstance(node, PlacementNode):
+            return node.placement
+        problem, meant = "value", None
+        if isinstance(node, Scalar) and isinstance(node.value, str) and not node.kind:
+            placement = parse(node.value)
+            if placement and not self.python:
+                return placement
+            problem = "quoted-placement" if placement else "text"
+            meant = _object(placement) if placement else None
+        elif isinstance(node, Mapping) and tensor is None:
+            problem = "mixed"
+        self.log.add(
+            "not-a-placement", node.span, problem=problem, value=plain(node), type=type_name(node), tensor=tensor,
+            axis=axis, meant=meant,
+        )  # fmt: skip
+        return None
+
+
+def _object(placement: Placement) -> str:
+    """The Python spelling of a placement."""
+    return f"{placement.kind.capitalize()}({'' if placement.dim is None else placement.dim})"
+
+
