@@ -1,8 +1,8 @@
 """The rule API: the one module that a rule imports.
 
 A rule is a module with a ``RULE`` and a ``check(case)`` that yields findings; its page (same stem, ``.md``) documents
-and tests it. ``listens`` says when it must run: names of faults (usually its own), or ``"plan"`` for a rule that looks at
-every plan by itself.
+and tests it. ``listens`` says when it must run: names of faults (usually its own), or ``"plan"`` for a rule that looks
+at every plan by itself.
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,8 @@ from hplint.plan.entry import UNKNOWN, ContractField, Entry, InnerOutSrc, Target
 from hplint.plan.fault import Fault
 from hplint.plan.layout import CONTRACT_FIELDS, INPUT_FIELDS, OUTPUT_FIELDS, Layout, Layouts
 from hplint.plan.placement import PARTIAL, REPLICATE, Placement, shard
+from hplint.plan.written import Written
+from hplint.resolve.coverage import Coverage, Declared
 from hplint.resolve.topology import CANONICAL_AXES, FSDP_AXES, WHEN_WORDS, Topology
 from hplint.text.near import near, one_near
 from hplint.text.span import START, Span
@@ -43,8 +45,8 @@ def on_plan(code: str, name: str, severity: str = "error") -> Rule:
 
 __all__ = [
     "CANONICAL_AXES", "CONTRACT_FIELDS", "FSDP_AXES", "INPUT_FIELDS", "OUTPUT_FIELDS", "PARTIAL", "REPLICATE",
-    "START", "UNKNOWN", "WHEN_WORDS", "Boundary", "Case", "ContractField", "Edit", "Entry", "Fault", "Finding",
-    "Fix", "InnerOutSrc", "Layout", "Layouts", "Module", "ModuleTree", "Placement", "Related", "Rule", "Span",
-    "Target", "Tensor", "Text", "Topology", "listing", "near", "on_fault", "on_plan", "one_near", "plural", "quote",
-    "shard",
+    "START", "UNKNOWN", "WHEN_WORDS", "Boundary", "Case", "ContractField", "Coverage", "Declared", "Edit", "Entry",
+    "Fault", "Finding", "Fix", "InnerOutSrc", "Layout", "Layouts", "Module", "ModuleTree", "Placement", "Related",
+    "Rule", "Span", "Target", "Tensor", "Text", "Topology", "Written", "listing", "near", "on_fault", "on_plan",
+    "one_near", "plural", "quote", "shard",
 ]  # fmt: skip

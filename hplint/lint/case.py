@@ -14,6 +14,8 @@ from hplint.text.span import Span
 
 if TYPE_CHECKING:
     from hplint.derive.boundary import Boundary
+    from hplint.plan.written import Written
+    from hplint.resolve.coverage import Coverage
     from hplint.targets.find import TargetFinder
 
 
@@ -32,6 +34,8 @@ class Case:
     case_faults: tuple[Fault, ...] = ()
     """Faults of this pairing alone (model-unavailable, size-mismatch)."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    _coverage: "Coverage | None" = field(default=None, init=False, repr=False)
+    _written: "tuple[Written, ...] | None" = field(default=None, init=False, repr=False)
 
     def faults(self, rule: str) -> Iterator[Fault]:
         """The faults that the rule of that name words, in reading order."""
@@ -45,6 +49,24 @@ class Case:
     def boundaries(self) -> "Iterator[Boundary]":
         """The resolved boundaries; none without a model."""
         return iter(self.resolved.boundaries.values() if self.resolved else ())
+
+    @property
+    def coverage(self) -> "Coverage | None":
+        """Which boundary lays out which parameter, worked out once per case; None without a model."""
+        if self._coverage is None and self.resolved and self.tree:
+            from hplint.resolve.coverage import cover
+
+            self._coverage = cover(self.resolved, self.tree, self.topology, self.plan.entries)
+        return self._coverage
+
+    @property
+    def written(self) -> "tuple[Written, ...]":
+        """Every placement that the plan's contracts write, in reading order."""
+        if self._written is None:
+            from hplint.plan.written import written
+
+            self._written = tuple(written(self.plan))
+        return self._written
 
     def place(self, boundary: "Boundary", name: str | None = None) -> tuple[Span, Entry | None]:
         """Where a finding about a boundary stands when no token of its own is at fault: the key of the field that an

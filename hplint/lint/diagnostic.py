@@ -1,6 +1,7 @@
 """Findings as rules make them, and diagnostics as reports show them."""
 
-from dataclasses import dataclass, field
+import dataclasses
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hplint.plan.entry import Entry
@@ -66,7 +67,7 @@ class Diagnostic:
     match: str | None = None
     modules: tuple[str, ...] = ()
     field: str | None = None
-    topology: dict[str, Any] = field(default_factory=dict)
+    topology: dict[str, Any] = dataclasses.field(default_factory=dict)
     related: tuple[Related, ...] = ()
     help: str = ""
     fixes: tuple[Fix, ...] = ()

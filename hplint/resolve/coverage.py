@@ -1,0 +1,194 @@
+"""Which boundary lays out which parameter: one pass over all boundaries, shared by the rules on parameters."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hplint.derive.boundary import Boundary
+from hplint.model.tree import ModuleTree, Node, Tensor
+from hplint.plan.entry import Entry
+from hplint.plan.layout import Layout
+from hplint.resolve.resolved import ResolvedPlan
+from hplint.resolve.topology import Topology
+from hplint.text.near import near
+
+_GLOB = frozenset("*?[")
+
+
+class Declared(NamedTuple):
+    """One key of one boundary's ``params``.
+
+    ``path`` is relative to the boundary, ``name`` the full parameter name, ``tensor`` None where the model has no such
+    parameter. Stacked expert parameters carry the stacked shape (experts first).
+    """
+
+    boundary: Boundary
+    path: str
+    name: str
+    layout: Layout
+    tensor: Tensor | None
+
+    @property
+    def is_expert(self) -> bool:
+        """Whether it goes to the expert mesh instead of the main one (facts 2.4)."""
+        return self.boundary.ep_size is not None and self.path.startswith("experts.")
+
+
+@dataclass(slots=True)
+class Coverage:
+    """``laid`` are the declared parameters with any placement besides replicate; ``twice`` pairs each parameter's first
+    declaration with a further one, in the order of the boundaries."""
+
+    tree: ModuleTree
+    topology: Topology
+    declared: list[Declared] = field(default_factory=list)
+    laid: list[Declared] = field(default_factory=list)
+    twice: list[tuple[Declared, Declared]] = field(default_factory=list)
+    _covered: set[str] = field(default_factory=set)
+    _unknown: list[Declared] = field(default_factory=list)
+    _unsettled: dict[str, set[str]] = field(default_factory=dict)
+    _loose_keys: tuple[str, ...] = ()
+    _below: dict[int, tuple[str, ...]] = field(default_factory=dict)
+
+    def settled(self, boundary: Boundary, *fields: str) -> bool:
+        """Whether these fields are what the runtime would see: nothing unreadable was written there, and no entry
+        that was set aside would have changed them."""
+        if boundary.broken and not boundary.broken.isdisjoint(fields):
+            return False
+        aside = self._unsettled.get(boundary.fqn)
+        return aside is None or aside.isdisjoint(fields)
+
+    def axes(self, parameter: Declared) -> Mapping[str, int | None]:
+        """The axes whose placements count for a parameter, with their sizes (None: unknown). On the boundaries of
+        marked experts only ``ep`` counts for the experts, and it counts for nothing else (facts 2.4)."""
+        if parameter.is_expert and not self.topology.has_ep_axis:
+            size = None if "ep" in self.topology.assumed else parameter.boundary.ep_size
+            return {"ep": size}
+        return {axis: self.topology.size(axis) for axis in self.topology.active_axes}
+
+    def below(self, fqn: str) -> tuple[str, ...]:
+        """Relative names of all parameters of a module and of what lies below it."""
+        module = self.tree.modules.get(fqn)
+        return self._names(module.node) if module else ()
+
+    def _names(self, node: Node) -> tuple[str, ...]:
+        known = self._below.get(id(node))
+        if known is None:
+            # Deep trees must not meet the recursion limit, so this walks with a stack, as the tree itself does.
+            names: list[str] = []
+            stack = [("", node)]
+            while stack:
+                prefix, here = stack.pop()
+                names += [prefix + name for name in here.parameters]
+                stack.extend((f"{prefix}{child}.", self.tree.nodes[n]) for child, n in reversed(here.children))
+            known = self._below[id(node)] = tuple(names)
+        return known
+
+    def meant(self, parameter: Declared) -> list[str]:
+        """The parameters that an unknown path probably means, nearest first: misspelt, without its last part
+        (``q_proj``), or with the boundary's own name in front."""
+        names = self.below(parameter.boundary.fqn)
+        path = parameter.path
+        inside = [n for n in names if n.startswith(f"{path}.")]
+        outside = [n for n in names if path.endswith(f".{n}")]
+        return (near(path, names) or inside or sorted(outside, key=len, reverse=True))[:3]
+
+    def uncovered(self, resolved: ResolvedPlan) -> Iterator[tuple[str, str | None]]:
+        """(full name, nearest boundary above or None) of each trainable parameter that nothing covers (R141).
+
+        Left out: parameters near a misspelt key, those below modules where an entry could not be applied or its
+        ``params`` could not be read, and further names of tied parameters.
+        """
+        covered = self._covered | resolved.special.keys()
+        for names in self.tree.ties:
+            covered.update(names[1:])
+        for parameter in self._unknown:
+            prefix = f"{parameter.boundary.fqn}." if parameter.boundary.fqn else ""
+            covered.update(prefix + name for name in self.meant(parameter))
+        for name, tensor in self.tree.parameters.items():
+            if name in covered or not tensor.requires_grad or (self._loose_keys and name.endswith(self._loose_keys)):
+                continue
+            nearest: str | None = None
+            for above in _above(name):
+                if not self._may_declare(above, resolved):
+                    break
+                if nearest is None and above in resolved.boundaries:
+                    nearest = above
+            else:
+                yield name, nearest
+
+    def _may_declare(self, fqn: str, resolved: ResolvedPlan) -> bool:
+        if "params" in self._unsettled.get(fqn, ()):
+            return False
+        boundary = resolved.boundaries.get(fqn)
+        return boundary is None or "params" not in boundary.broken
+
+
+def cover(resolved: ResolvedPlan, tree: ModuleTree, topology: Topology, entries: tuple[Entry, ...]) -> Coverage:
+    """Walk all boundaries once. Linear in the declared parameters."""
+    found = Coverage(tree, topology)
+    first: dict[str, Declared] = {}
+    for boundary in resolved.boundaries.values():
+        readable = "params" not in boundary.broken
+        prefix = f"{boundary.fqn}." if boundary.fqn else ""
+        for sources in boundary.ep_stack.values():
+            found._covered.update(prefix + source for source in sources)
+        for path, layout in (boundary.params or {}).items():
+            if readable or layout.name_span:
+                _declare(found, first, boundary, path, prefix + path, layout)
+    _set_aside(found, resolved, entries)
+    return found
+
+
+def _declare(
+    found: Coverage, first: dict[str, Declared], boundary: Boundary, path: str, name: str, layout: Layout
+) -> None:
+    tensor = found.tree.parameters.get(name)
+    real = name
+    if tensor is None:
+        if sources := boundary.ep_stack.get(path):
+            one = found.tree.parameters.get(name[: len(name) - len(path)] + sources[0])
+            tensor = one and one._replace(shape=(len(sources), *one.shape))
+        elif found.tree.aliases:
+            real = _through_aliases(name, found.tree)
+            tensor = found.tree.parameters.get(real)
+    declared = Declared(boundary, path, name, layout, tensor)
+    found.declared.append(declared)
+    if tensor is None:
+        found._unknown.append(declared)
+    found._covered.add(real)
+    if any(p is not None and p.kind != "replicate" for p in layout.placements.values()):
+        found.laid.append(declared)
+    if (earlier := first.setdefault(name, declared)) is not declared:
+        found.twice.append((earlier, declared))
+
+
+def _through_aliases(name: str, tree: ModuleTree) -> str:
+    """The name under which the tree has a parameter that is reached by way of a shared module's further name."""
+    for above in _above(name):
+        if (target := tree.aliases.get(above)) is not None:
+            return f"{target}.{name[len(above) + 1 :]}"
+    return name
+
+
+def _above(name: str) -> Iterator[str]:
+    """All modules above a full parameter name, nearest first, the root last."""
+    while name:
+        name = name.rpartition(".")[0]
+        yield name
+
+
+def _set_aside(found: Coverage, resolved: ResolvedPlan, entries: tuple[Entry, ...]) -> None:
+    """Note what entries without effect would have written: where that is known, and which keys where it is not."""
+    loose = [entry for entry in entries if not entry.matches]
+    for aside in resolved.set_aside:
+        fields = set(aside.entry.keys)
+        if aside.entry.match and _GLOB.isdisjoint(aside.entry.match.value):
+            # An exact entry is about this one module: however it is put right, its parameters are its business.
+            fields.add("params")
+            if not aside.modules:
+                loose.append(aside.entry)
+        for fqn in aside.modules:
+            found._unsettled.setdefault(fqn, set()).update(fields)
+    params = [entry.contract.get("params") for entry in loose]
+    found._loose_keys = tuple(f".{key}" for p in params if p for key in p.layouts or ())
