@@ -1,8 +1,8 @@
-"""Errors that end a run, each with its exit code. They are printed in one place, ``hplint/__main__.py``."""
+"""What goes wrong before or beside the plans: few errors, each with an exit code, printed in one place (cli/main.py)."""
 
 
 class HplintError(Exception):
-    """``message`` is one line for people; ``hint`` says what to do instead ("" when there is nothing to say)."""
+    """An error that is told in one line, without a traceback. ``hint`` says what to do, in a second line."""
 
     exit_code = 3
 
@@ -13,6 +13,19 @@ class HplintError(Exception):
 
 
 class RequestError(HplintError):
-    """The request itself is wrong: an unknown rule, a missing path, a bad option."""
+    """A request that cannot be met: an unknown rule, a missing path, an option that makes no sense."""
 
     exit_code = 2
+
+
+class ConfigError(RequestError):
+    """A configuration file that cannot be read or says something that hplint does not know.
+
+    ``path`` is the file; ``line`` is 1-based, None where no line is to blame.
+    """
+
+    def __init__(self, message: str, path: str, line: int | None = None, hint: str = "") -> None:
+        place = path if line is None else f"{path}:{line}"
+        super().__init__(f"{place}: {message}", hint)
+        self.path = path
+        self.line = line

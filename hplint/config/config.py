@@ -1,0 +1,79 @@
+"""The settings of a project, as ``[tool.hplint]`` gives them."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from hplint.config.glob import matches
+
+Mesh = Mapping[str, int]
+"""Axis -> size in mesh order."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSettings:
+    """What a project says about the run of some plans. None (or empty): not said.
+
+    ``model`` is a model spec as written; relative paths in it count from the folder of the configuration file
+    (``base``). ``src`` are folders, joined with ``base`` already.
+    """
+
+    model: str | None = None
+    mesh: tuple[Mesh, ...] = ()
+    ep: int | None = None
+    sequence_parallel: bool | None = None
+    loss_parallel: bool | None = None
+    derive: bool | None = None
+    src: tuple[str, ...] = ()
+
+    def over(self, other: "PlanSettings") -> "PlanSettings":
+        """These settings, and ``other``'s wherever these say nothing."""
+        said = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) not in (None, ())}
+        return replace(other, **said)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRule:
+    """One ``[[tool.hplint.plans]]``: settings for the files that its globs match."""
+
+    files: tuple[str, ...]
+    settings: PlanSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All settings of one configuration file; ``Config()`` is a project without one.
+
+    ``path`` is the file as found, ``base`` its folder, from which relative paths count. ``boundaries`` is a path joined
+    with ``base``. ``build_timeout`` is in seconds.
+    """
+
+    path: str | None = None
+    base: str = "."
+    defaults: PlanSettings = PlanSettings()
+    plans: tuple[PlanRule, ...] = ()
+    seq_len: int | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    planner: str = "built-in"
+    boundaries: str | None = None
+    families: Mapping[str, Any] = field(default_factory=dict)
+    build_timeout: float | None = None
+
+    def settings_for(self, path: str) -> PlanSettings:
+        """What holds for one file: the ``plans`` tables that match it, later ones first, then the general settings."""
+        settings = PlanSettings()
+        if self.plans:
+            relative = self._relative(path)
+            for rule in reversed(self.plans):
+                if any(matches(glob, relative) for glob in rule.files):
+                    settings = settings.over(rule.settings)
+        return settings.over(self.defaults)
+
+    def _relative(self, path: str) -> str:
+        try:
+            return os.path.relpath(path, self.base).replace(os.sep, "/")
+        except ValueError:  # another drive
+            return path.replace(os.sep, "/")

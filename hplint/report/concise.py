@@ -1,0 +1,17 @@
+"""One line a finding: ``path:line:column: CODE message``, the form that gates and problem matchers read."""
+
+from collections.abc import Iterable, Iterator
+
+from hplint.lint.diagnostic import Diagnostic
+from hplint.report.full import place
+from hplint.report.style import Style
+from hplint.report.visible import printable
+
+
+def concise(diagnostics: Iterable[Diagnostic], style: Style) -> Iterator[str]:
+    """Lines of the report. Line ends within a message are escaped."""
+    for diagnostic in diagnostics:
+        code = style.paint(diagnostic.code, diagnostic.severity)
+        note = f" ({diagnostic.topology_note})" if diagnostic.topology_note else ""
+        message = printable(diagnostic.message + note, style)
+        yield f"{style.paint(place(diagnostic, style), 'path')}: {code} {message}"

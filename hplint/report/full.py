@@ -1,0 +1,59 @@
+"""The default report: every finding with its code frame, what happens at run time and what to do."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from hplint.lint.diagnostic import Diagnostic
+from hplint.report.frame import Mark, frame
+from hplint.report.style import Style
+from hplint.report.visible import printable, wrap
+
+INDENT = "  "
+MODULES = 8
+"""Modules that -v lists; the rest is counted."""
+
+
+def full(
+    diagnostics: Iterable[Diagnostic], style: Style, why: Callable[[Diagnostic], str] | None = None
+) -> Iterator[str]:
+    """Lines of the report, a blank one after each finding. ``why`` gives the paragraph about the run time that -v adds."""
+    for diagnostic in diagnostics:
+        yield _head(diagnostic, style)
+        yield from (INDENT + line for line in wrap(diagnostic.message, style.width - 2, style))
+        marks = [Mark(diagnostic.span), *(Mark(r.span, r.message, main=False) for r in diagnostic.related)]
+        if shown := frame(diagnostic.source, marks, style):
+            yield ""
+            yield from (INDENT + line for line in shown)
+        yield from _tail(diagnostic, style, why)
+        yield ""
+
+
+def place(diagnostic: Diagnostic, style: Style) -> str:
+    """``path:line:column`` of a finding."""
+    line, column = diagnostic.source.position(diagnostic.span.start)
+    return f"{printable(diagnostic.source.path, style)}:{line}:{column}"
+
+
+def _head(diagnostic: Diagnostic, style: Style) -> str:
+    what = style.paint(f"{diagnostic.code} {diagnostic.name}", diagnostic.severity)
+    return f"{style.paint(place(diagnostic, style), 'path')}: {what} ({diagnostic.severity})"
+
+
+def _tail(diagnostic: Diagnostic, style: Style, why: Callable[[Diagnostic], str] | None) -> Iterator[str]:
+    if diagnostic.topology_note:
+        yield from _labelled("holds", diagnostic.topology_note, "dim", style)
+    if why and len(diagnostic.modules) > 1:
+        named = ", ".join(m or "the root module" for m in diagnostic.modules[:MODULES])
+        rest = len(diagnostic.modules) - MODULES
+        yield from _labelled("modules", f"{named} and {rest:,} more" if rest > 0 else named, "dim", style)
+    if why and (text := why(diagnostic)):
+        yield from _labelled("run time", text, "dim", style)
+    if diagnostic.help:
+        yield from _labelled("help", diagnostic.help, "help", style)
+
+
+def _labelled(label: str, text: str, role: str, style: Style) -> Iterator[str]:
+    """``label: text``, further lines under the first word of the text."""
+    lead = f"{label}: "
+    lines = wrap(text, max(20, style.width - 2 - len(lead)), style)
+    yield f"{INDENT}{style.paint(f'{label}:', role)} {lines[0]}"
+    yield from (f"{INDENT}{' ' * len(lead)}{line}" for line in lines[1:])
