@@ -1,0 +1,23 @@
+"""What derivation must know of a run."""
+
+from typing import Protocol
+
+
+class RunShape(Protocol):
+    """The part of a topology that derivation looks at (``resolve.topology.Topology`` is one)."""
+
+    @property
+    def sequence_parallel(self) -> bool: ...
+
+    @property
+    def loss_parallel(self) -> bool: ...
+
+    @property
+    def derive(self) -> bool: ...
+
+    @property
+    def has_ep_axis(self) -> bool: ...
+
+    def is_active(self, axis: str) -> bool: ...
+
+    def size(self, axis: str) -> int | None: ...
