@@ -1,0 +1,80 @@
+"""``# hplint: key=value …`` comments: what a file says of its own check.
+
+Faults recorded here:
+
+- ``unknown-key``, at the key: ``key``, ``section`` ("directive"), ``allowed``, ``meant`` (None).
+- ``wrong-type``, at the value (at the word, where it has no ``=``): ``value``, ``type``, ``allowed``; ``key``.
+"""
+
+import re
+from collections.abc import Iterable
+
+from hplint.plan.fault import Fault
+from hplint.plan.plan import Directive
+from hplint.text.comments import Comment
+from hplint.text.span import Span
+
+_DIRECTIVE = re.compile(r"#\s*hplint:")
+_WORD = re.compile(r"\S+")
+_NUMBER = re.compile(r"0*[1-9][0-9]{0,17}")
+_MESH = re.compile(rf"[A-Za-z_]\w*={_NUMBER.pattern}(?:,[A-Za-z_]\w*={_NUMBER.pattern})*")
+_FLAG = re.compile("true|false")
+_ANYTHING = re.compile(r".+", re.S)
+
+DIRECTIVE_KEYS: dict[str, tuple[re.Pattern[str], str]] = {
+    "model": (_ANYTHING, "a model, such as `hf:DIR`"),
+    "src": (_ANYTHING, "a folder"),
+    "mesh": (_MESH, "axis sizes, such as `dp=2,tp=4`"),
+    "ep": (_NUMBER, "a whole number of at least 1"),
+    "sequence_parallel": (_FLAG, "`true` or `false`"),
+    "loss_parallel": (_FLAG, "`true` or `false`"),
+    "seq_len": (_NUMBER, "a whole number of at least 1"),
+    "derive": (_FLAG, "`true` or `false`"),
+}
+"""Key -> what its value looks like, and the end of the sentence "it must be …"."""
+
+
+def read_directives(comments: Iterable[Comment]) -> tuple[tuple[Directive, ...], tuple[Fault, ...]]:
+    """The directives of a file's comments, in order, and their faults; a directive at fault is left out.
+
+    Suppressions (``ignore[…]``, ``ignore-file[…]``) end a comment: what follows them is their reason.
+    """
+    found: list[Directive] = []
+    faults: list[Fault] = []
+    for comment in comments:
+        head = _DIRECTIVE.match(comment.text)
+        if not head:
+            continue
+        for word in _WORD.finditer(comment.text, head.end()):
+            if word[0].startswith("ignore"):
+                break
+            start = comment.span.start + word.start()
+            read = _read(word[0], start)
+            if isinstance(read, Directive):
+                found.append(read)
+            else:
+                faults.append(read)
+                if "=" not in word[0]:
+                    break
+    return tuple(found), tuple(faults)
+
+
+def _read(word: str, start: int) -> Directive | Fault:
+    key, equals, value = word.partition("=")
+    place = Span(start, start + len(key))
+    if key not in DIRECTIVE_KEYS:
+        data = {"key": key, "section": "directive", "allowed": tuple(DIRECTIVE_KEYS), "meant": None}
+        return Fault("unknown-key", place, data=data)
+    pattern, allowed = DIRECTIVE_KEYS[key]
+    span = Span(place.end + len(equals), start + len(word))
+    if pattern.fullmatch(value) and (key != "mesh" or _distinct(value)):
+        return Directive(key, value, span)
+    kind = "nothing" if not value else "a string"
+    data = {"value": value, "type": kind, "allowed": allowed, "key": key}
+    return Fault("wrong-type", span if value else place, data=data)
+
+
+def _distinct(mesh: str) -> bool:
+    """Whether no axis of a mesh is given twice."""
+    axes = [part.partition("=")[0] for part in mesh.split(",")]
+    return len(set(axes)) == len(axes)

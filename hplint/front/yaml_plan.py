@@ -1,0 +1,187 @@
+"""YAML files -> plans: trainer configurations, bare lists of entries, {match: fields} mappings.
+
+Faults recorded here (see entries.py for those of entries):
+
+- ``syntax-error``, in the document: ``message``, ``help``.
+- ``wrong-type`` (R4), at the value of ``plan_overrides``, or of an accelerator key: ``value``, ``type``, ``allowed``;
+  ``key`` for accelerator keys.
+- ``unknown-key``: ``key``, ``section`` (``accelerator`` or ``root``), ``allowed``, ``meant``.
+- ``duplicate-key``: see recorder.py.
+"""
+
+from itertools import pairwise
+
+from hplint.front.directives import read_directives
+from hplint.front.entries import read_entries
+from hplint.front.keys import ACCELERATOR, ACCELERATOR_KEYS, PLAN_OVERRIDES, YAML
+from hplint.front.nodes import Mapping, Node, Scalar, Sequence, UnknownNode, is_text, plain, type_name
+from hplint.front.plan_shape import is_entry_list, is_entry_mapping, is_lone_entry
+from hplint.front.recorder import Recorder
+from hplint.front.yaml_nodes import Stream, Tree, compose
+from hplint.front.yaml_words import Problem
+from hplint.plan.entry import Flag, Text
+from hplint.plan.fault import Fault
+from hplint.plan.plan import Accelerator, Document, Number, Plan
+from hplint.text.comments import yaml_comments
+from hplint.text.near import one_near
+from hplint.text.source import Source
+from hplint.text.span import START, Span
+
+_PLAN = "a list of entries or a mapping {match: fields}"
+
+
+def read_yaml(source: Source, tabs: bool = False) -> Document:
+    """Read one YAML text; never raises. Several plans come only from several documents: the first one is then kept.
+
+    ``tabs``: the text is JSON, where tabs are white space.
+    """
+    text = source.text.replace("\t", " ") if tabs else source.text
+    stream = compose(text)
+    document = Document(source)
+    if "hplint:" in text:
+        document.directives, document.faults = read_directives(yaml_comments(text, stream.opaque))
+    _read_trees(document, stream)
+    return document
+
+
+def _read_trees(document: Document, stream: Stream) -> None:
+    faults: list[Fault] = []
+    for tree in stream.trees:
+        plan = _plan(document.source, tree)
+        if plan:
+            document.plans = (plan,)
+            faults += [_fault(p) for p in tree.problems]
+            if len(stream.trees) > 1 and not stream.error:
+                faults.append(_several(stream.trees))
+            break
+    if stream.error:
+        faults.append(_fault(stream.error))
+        # What a broken text seems to say must not be judged.
+        document.plans = ()
+    document.faults += tuple(faults)
+
+
+def _fault(problem: Problem) -> Fault:
+    data = {"message": problem.message, "help": problem.help}
+    return Fault("syntax-error", problem.span, data=data, related=problem.related)
+
+
+def _several(trees: tuple[Tree, ...]) -> Fault:
+    message = f"the file holds {len(trees)} YAML documents; a trainer reads exactly one and refuses the file"
+    advice = "put each plan in a file of its own, or remove the `---`"
+    return _fault(Problem(trees[1].start, message, advice))
+
+
+def _plan(source: Source, tree: Tree) -> Plan | None:
+    root = tree.root
+    if isinstance(root, Sequence) and is_entry_list(root):
+        return _of(source, root, START, Recorder())
+    if not isinstance(root, Mapping):
+        return None
+    log = Recorder()
+    found = _overrides(root, log)
+    if found:
+        key, value = found
+        plan = _of(source, value, key.span, log)
+        _trainer(plan, root, log)
+        plan.faults = (*log.faults, *plan.faults)
+        return plan
+    if is_entry_mapping(root):
+        return _of(source, root, START, log)
+    if is_lone_entry(root):
+        data = {"value": {}, "type": "a mapping", "allowed": "a list of entries; put `- ` before the entry"}
+        plan = _of(source, Sequence([root], root.span), START, log)
+        first = root.items[0][0].span if root.items else root.span
+        plan.faults = (Fault("wrong-type", first, data=data), *plan.faults)
+        return plan
+    return None
+
+
+def _overrides(root: Mapping, log: Recorder) -> tuple[Scalar, Node] | None:
+    """The plan_overrides item of a trainer file; a key that is nearly spelled so counts where it holds entries."""
+    found = None
+    for key, value in root.pairs():
+        if isinstance(key, Scalar) and key.value == PLAN_OVERRIDES:
+            found = key, value
+    if found:
+        keys = [k for k, _ in root.items if isinstance(k, Scalar) and k.value == PLAN_OVERRIDES]
+        for first, again in pairwise(keys):
+            related = ("first written here", first.span)
+            log.add("duplicate-key", again.span, related, key=PLAN_OVERRIDES, section="plan")
+        return found
+    for key, value in root.items:
+        if isinstance(key, Scalar) and isinstance(key.value, str) and one_near(key.value, (PLAN_OVERRIDES,)):
+            holds = is_entry_list(value) if isinstance(value, Sequence) else is_entry_mapping(value)
+            if holds:
+                allowed = (PLAN_OVERRIDES,)
+                log.add("unknown-key", key.span, key=key.value, section="root", allowed=allowed, meant=PLAN_OVERRIDES)
+                return key, value
+    return None
+
+
+def _of(source: Source, value: Node, anchor: Span, log: Recorder) -> Plan:
+    """The plan whose entries ``value`` holds."""
+    plan = Plan(source, YAML, (), anchor=anchor)
+    match value:
+        case Sequence(items=items):
+            plan.entries, plan.faults = read_entries([(None, i) for i in items], YAML)
+        case Mapping():
+            pairs: list[tuple[Node | None, Node]] = list(log.pairs(value, "plan"))
+            plan.entries, plan.faults = read_entries(pairs, YAML)
+        case Scalar(value=None) | UnknownNode():
+            pass
+        case _:
+            log.add("wrong-type", value.span, value=plain(value), type=type_name(value), allowed=_PLAN)
+    if anchor == START:
+        plan.faults = (*log.faults, *plan.faults)
+        log.faults = []
+    return plan
+
+
+def _trainer(plan: Plan, root: Mapping, log: Recorder) -> None:
+    """What the rest of a trainer file says of the run."""
+    model = root.get("model")
+    if isinstance(model, Mapping):
+        name = model.get("pretrained_model_name_or_path")
+        if name is not None and is_text(name) and plain(name):
+            plan.model = Text(plain(name), name.span)
+    section = root.get(ACCELERATOR)
+    if isinstance(section, Mapping):
+        plan.accelerator = _accelerator(section, log)
+    elif section is not None and not isinstance(section, UnknownNode) and plain(section) is not None:
+        data = {"value": plain(section), "type": type_name(section), "allowed": "a mapping", "key": ACCELERATOR}
+        log.add("wrong-type", section.span, **data)
+
+
+def _accelerator(node: Mapping, log: Recorder) -> Accelerator:
+    found = Accelerator(node.span)
+    allowed = tuple(ACCELERATOR_KEYS)
+    for key, value in log.pairs(node, ACCELERATOR):
+        if not isinstance(key, Scalar):
+            continue
+        name = key.value
+        if name not in ACCELERATOR_KEYS:
+            meant = one_near(name, allowed) if isinstance(name, str) else None
+            meant = None if meant is None or node.get(meant) is not None else meant
+            log.add("unknown-key", key.span, key=name, section=ACCELERATOR, allowed=allowed, meant=meant)
+            name = meant
+        if isinstance(name, str) and not isinstance(value, UnknownNode) and plain(value) is not None:
+            _run_setting(found, name, value, log)
+    return found
+
+
+def _run_setting(found: Accelerator, name: str, value: Node, log: Recorder) -> None:
+    if isinstance(value, Scalar):
+        if name in ("sequence_parallel", "loss_parallel"):
+            if isinstance(value.value, bool):
+                setattr(found, name, Flag(value.value, value.span))
+                return
+        elif isinstance(value.value, int) and not isinstance(value.value, bool):
+            # Sizes below 1 are left unread: what they mean is the launcher's business.
+            if value.value >= 1:
+                found.sizes[name.removesuffix("_size")] = Number(value.value, value.span)
+            return
+        if is_text(value) and "${" in plain(value):
+            return  # An interpolation, filled in before the runtime looks.
+    allowed = ACCELERATOR_KEYS[name].allowed
+    log.add("wrong-type", value.span, value=plain(value), type=type_name(value), allowed=allowed, key=name)

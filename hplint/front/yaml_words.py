@@ -1,0 +1,81 @@
+"""Plain words for what YAML parsers say about broken text."""
+
+import re
+from typing import NamedTuple
+
+import yaml
+
+from hplint.text.span import Span
+
+
+class Problem(NamedTuple):
+    """Something that a loader refuses: its place and what it is. ``final``: no other parser need be asked."""
+
+    span: Span
+    message: str
+    help: str = ""
+    related: tuple[tuple[str, Span], ...] = ()
+    final: bool = False
+
+
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_UNCLOSED = "a quoted text that is never closed"
+_INDENT = "check the indentation, and quote values that hold `: ` or ` #`"
+_WORDS: tuple[tuple[str, str, str], ...] = (
+    ("mapping values are not allowed", "a `:` where no mapping can start", _INDENT),
+    ("did not find expected key", "neither a key nor the end of the mapping", _INDENT),
+    ("expected <block end>", "neither the next item nor the end of the block", _INDENT),
+    ("did not find expected '-' indicator", "neither a `-` nor the end of the list", _INDENT),
+    ("could not find expected ':'", "a key without its `:`", "write `key: value`, with a space after the colon"),
+    ("expected ',' or ']'", "a `[` list that is not closed, or a missing `,`", "close it with `]`"),
+    ("expected ',' or '}'", "a `{` mapping that is not closed, or a missing `,`", "close it with `}`"),
+    ("unexpected end of stream", _UNCLOSED, "close the quote"),
+    ("unexpected document separator", _UNCLOSED, "close the quote"),
+    ("unknown escape character", "an unknown escape in a double-quoted text",
+     "double the backslash, or use single quotes"),
+    ("nesting depth", "nested too deep", ""),
+    ("expected node content", "a value or key is missing here", ""),
+    ("expected the node content", "a value or key is missing here", ""),
+    ("block sequence entries are not allowed", "a `-` where no list can start", _INDENT),
+    ("block collections are not allowed", "a block where none can start", _INDENT),
+    ("mapping keys are not allowed", "a key where no mapping can start", _INDENT),
+    ("block mapping", "a block where none can start", _INDENT),
+    ("<document start>", "a second root value", "indent it, or make one list or mapping of both"),
+    ("incompatible YAML document", "a YAML version that is not 1.x", ""),
+    ("undefined tag handle", "a tag whose handle is not declared", ""),
+)  # fmt: skip
+
+
+def word_error(error: Exception, text: str, shift: int) -> Problem:
+    """The problem behind an exception of a YAML parser; ``shift`` is added to every place."""
+    bad = _UNPRINTABLE.search(text)
+    if isinstance(error, yaml.reader.ReaderError) and bad:
+        span = Span(bad.start() + shift, bad.end() + shift)
+        return Problem(span, f"the character U+{ord(bad[0]):04X} is not allowed in YAML", "remove it")
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return Problem(Span(shift, shift), "not YAML")
+    mark = error.problem_mark or error.context_mark
+    at = min(mark.index, len(text)) if mark else 0
+    span = Span(at + shift, min(at + 1, len(text)) + shift)
+    related: tuple[tuple[str, Span], ...] = ()
+    message, advice = _words(str(error.problem or error.context or ""), text[at : at + 1])
+    if error.context and error.context_mark and error.context_mark.index != at:
+        start = min(error.context_mark.index, len(text))
+        opened = Span(start + shift, min(start + 1, len(text)) + shift)
+        if message == _UNCLOSED:
+            # Where the text ended tells nothing; where the quote stands does.
+            return Problem(opened, message, advice)
+        related = (("started here", opened),)
+    return Problem(span, message, advice, related)
+
+
+def _words(problem: str, char: str) -> tuple[str, str]:
+    if "cannot start any token" in problem:
+        if char == "\t":
+            return "a tab where YAML takes only spaces", "indent with spaces"
+        return f"`{char}` cannot start a value", "quote the value"
+    for part, message, advice in _WORDS:
+        if part in problem:
+            return message, advice
+    return problem or "not YAML", ""
