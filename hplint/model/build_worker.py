@@ -1,148 +1,104 @@
-"""The child process that builds a model on the meta device and prints its module tree as JSON.
+"""The child process that builds a model on the meta device and writes its module tree as JSON.
 
-The only module here that imports torch. It is started by ``build.py`` as ``python -m hplint.model.build_worker``.
+``build.py`` starts it as ``python -m hplint.model.build_worker`` with a request (one line of JSON) on stdin, which it
+keeps open: the end of stdin means that the parent is gone. The answer goes to the file that the request names, so that
+whatever the user's code prints does no harm: {"tree": …, "files": …} or {"reason": …, "hint": …}.
 """
 
-import inspect
-from collections.abc import Iterator, Mapping
-from typing import Any
+import json
+import os
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import nn
+from hplint.model.failure import ModelError
 
-from hplint.model.tree import ForwardParameter, ModuleClass, ModuleTree, Node, Tensor
+if TYPE_CHECKING:
+    from torch import nn
 
-_KINDS = {
-    inspect.Parameter.POSITIONAL_ONLY: "positional_only",
-    inspect.Parameter.POSITIONAL_OR_KEYWORD: "positional",
-    inspect.Parameter.VAR_POSITIONAL: "var_positional",
-    inspect.Parameter.KEYWORD_ONLY: "keyword",
-    inspect.Parameter.VAR_KEYWORD: "var_keyword",
-}
-_OWN_INTS = frozenset(vars(nn.Module)) | {"_version", "call_super_init"}
+    from hplint.model.tree import ModuleTree
 
 
-def read_tree(model: nn.Module, spec: str) -> ModuleTree:
-    """Describe ``model``. Shared modules and tied parameters are found by identity; equal modules share one node."""
-    return _Reader(model, spec).tree()
+def read_tree(model: "nn.Module", spec: str) -> "ModuleTree":
+    """Describe ``model``; see :func:`hplint.model.read_tree.read_tree`."""
+    from hplint.model.read_tree import read_tree as read
+
+    return read(model, spec)
 
 
-class _Reader:
-    def __init__(self, model: nn.Module, spec: str) -> None:
-        self.model = model
-        self.spec = spec
-        self.classes: dict[ModuleClass, int] = {}
-        self.nodes: dict[tuple[Any, ...], int] = {}
-        self.seen: dict[int, str] = {}
-        self.aliases: dict[str, str] = {}
-
-    def tree(self) -> ModuleTree:
-        root = self.node("", self.model)
-        return ModuleTree(
-            classes=tuple(self.classes),
-            nodes=tuple(_thaw(n) for n in self.nodes),
-            root=root,
-            aliases=self.aliases,
-            ties=_ties(self.model),
-            config=_config(self.model),
-            spec=self.spec,
-        )
-
-    def node(self, fqn: str, module: nn.Module) -> int:
-        self.seen[id(module)] = fqn
-        children = []
-        for name, child in _children(module):
-            path = f"{fqn}.{name}" if fqn else name
-            if id(child) in self.seen:
-                self.aliases[path] = self.seen[id(child)]
-            else:
-                children.append((name, self.node(path, child)))
-        key = (
-            self.classes.setdefault(_class(module), len(self.classes)),
-            tuple((k, _tensor(p)) for k, p in module._parameters.items() if p is not None),
-            tuple((k, _tensor(b)) for k, b in module._buffers.items() if b is not None),
-            tuple(_ints(fqn, module)),
-            tuple(children),
-        )
-        return self.nodes.setdefault(key, len(self.nodes))
-
-
-def _children(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    return ((name, child) for name, child in module._modules.items() if child is not None)
-
-
-def _thaw(key: tuple[Any, ...]) -> Node:
-    cls, parameters, buffers, ints, children = key
-    return Node(cls, dict(parameters), dict(buffers), dict(ints), children)
-
-
-def _tensor(tensor: torch.Tensor) -> Tensor:
-    return Tensor(tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."), tensor.requires_grad)
-
-
-def _ints(fqn: str, module: nn.Module) -> Iterator[tuple[str, int | str]]:
-    found: dict[str, Any] = {}
-    for cls in reversed(type(module).__mro__):
-        found.update(vars(cls))
-    found.update(vars(module))
-    numbers = [s for s in fqn.split(".") if s.isdigit()]
-    for name, value in found.items():
-        if type(value) is int and name not in _OWN_INTS and not name.startswith("__"):
-            # Layer numbers would make every layer a node of its own.
-            if name.endswith(("idx", "index", "layer_id", "layer_number")) and str(value) in numbers:
-                yield name, f"@{numbers.index(str(value))}"
-            else:
-                yield name, value
-
-
-def _class(module: nn.Module) -> ModuleClass:
-    cls = type(module)
-    mro = tuple(_dotted(c) for c in cls.__mro__[1:] if c is not object)
-    return ModuleClass(_dotted(cls), mro, _forward(module))
-
-
-def _dotted(cls: type) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def _forward(module: nn.Module) -> tuple[ForwardParameter, ...] | None:
-    if getattr(type(module), "forward", None) is nn.Module.forward and "forward" not in vars(module):
-        return None
+def main() -> None:
+    """Answer one request and end the process at once: taking torch down orderly costs time and helps nobody."""
+    request = json.loads(sys.stdin.buffer.readline())
+    _stand_alone(request)
     try:
-        signature = inspect.signature(module.forward)
-    except (TypeError, ValueError):
-        return None
-    return tuple(
-        ForwardParameter(
-            p.name,
-            _KINDS[p.kind],
-            p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD),
-        )
-        for p in signature.parameters.values()
-    )
+        answer = _answer(request)
+    except ModelError as error:
+        answer = {"reason": error.reason, "hint": error.hint}
+    except MemoryError:
+        answer = {"reason": "the build ran out of memory", "hint": ""}
+    _write(request, answer)
 
 
-def _ties(model: nn.Module) -> tuple[tuple[str, ...], ...]:
-    names: dict[int, list[str]] = {}
-    for name, parameter in model.named_parameters(remove_duplicate=False):
-        names.setdefault(id(parameter), []).append(name)
-    return tuple(tuple(group) for group in names.values() if len(group) > 1)
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        import torch  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise ModelError(f"torch cannot be imported: no module `{error.name}`") from None
+        raise ModelError("torch is not installed here", f"pip install torch; hplint ran {sys.executable}") from None
+    except Exception as error:
+        raise ModelError(f"torch cannot be imported: {type(error).__name__}: {error}") from None
+
+    from hplint.model.make_model import make_model
+    from hplint.model.read_files import FilesRead, no_network
+
+    no_network()
+    files = FilesRead()
+    model = make_model(request)
+    read = files.stop() if request["kind"] == "py" else {}
+    return {"tree": read_tree(model, "").to_json(), "files": read}
 
 
-def _config(model: nn.Module) -> dict[str, Any]:
-    config = getattr(model, "config", None)
-    to_dict = getattr(config, "to_dict", None)
-    values = to_dict() if callable(to_dict) else vars(config) if hasattr(config, "__dict__") else config
-    return _plain(values) if isinstance(values, Mapping) else {}
+def _write(request: dict[str, Any], answer: dict[str, Any]) -> None:
+    path = request["answer"]
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        json.dump(answer, file)
+    os.replace(path + ".part", path)
+    os._exit(0)
 
 
-def _plain(values: Mapping[Any, Any]) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            kept[str(key)] = _plain(value)
-        elif value is None or isinstance(value, bool | int | float | str):
-            kept[str(key)] = value
-        elif isinstance(value, list | tuple) and all(isinstance(v, bool | int | float | str) for v in value):
-            kept[str(key)] = list(value)
-    return kept
+def _stand_alone(request: dict[str, Any]) -> None:
+    """Move the parent's pipe away from the user's code, and watch it and the memory."""
+    pipe = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    threading.Thread(target=_end_with_parent, args=(pipe,), daemon=True).start()
+    threading.Thread(target=_watch_memory, args=(request,), daemon=True).start()
+
+
+def _end_with_parent(pipe: int) -> None:
+    while os.read(pipe, 1024):
+        pass
+    os._exit(1)
+
+
+def _watch_memory(request: dict[str, Any]) -> None:
+    """A factory that builds real weights would take the machine down; it is ended before."""
+    try:
+        page = os.sysconf("SC_PAGE_SIZE")
+        limit = request["memory"] or page * os.sysconf("SC_PHYS_PAGES") * 6 // 10
+        while True:
+            with open("/proc/self/statm", "rb") as file:
+                resident = int(file.read().split()[1]) * page
+            if resident > limit:
+                reason = f"the build took more than {limit / 2**30:.1f} GiB of memory"
+                _write(request, {"reason": reason, "hint": "build the model on torch.device('meta'), without weights"})
+            time.sleep(0.1)
+    except (OSError, ValueError, AttributeError):
+        return  # no /proc here
+
+
+if __name__ == "__main__":
+    main()

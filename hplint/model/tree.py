@@ -1,11 +1,12 @@
 """The module tree: all that the linter knows of a model."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
 FORMAT = "hplint-tree"
 VERSION = 1
+MOST_MODULES = 10_000_000
 
 
 class Tensor(NamedTuple):
@@ -51,7 +52,8 @@ class Node(NamedTuple):
     parameters: Mapping[str, Tensor]
     buffers: Mapping[str, Tensor]
     ints: Mapping[str, Any]
-    """Plain int attributes (bools left out). "@0" means: the first number in the module's own FQN (a layer index)."""
+    """Plain int attributes (bools left out). "@0" means: the first number in the module's own FQN (a layer index),
+    "@1" the second, "@0+1" one more than the first (layers counted from 1)."""
     children: tuple[tuple[str, int], ...]
 
 
@@ -74,8 +76,11 @@ class Module(NamedTuple):
     @property
     def ints(self) -> dict[str, int]:
         """Its plain int attributes, by name."""
-        numbers = [s for s in self.fqn.split(".") if s.isdigit()]
-        return {k: int(numbers[int(v[1:])]) if isinstance(v, str) else v for k, v in self.node.ints.items()}
+        ints = self.node.ints
+        if not any(isinstance(v, str) for v in ints.values()):
+            return dict(ints)
+        numbers = [int(s) for s in self.fqn.split(".") if s.isdecimal()]
+        return {k: _layer_number(v, numbers) if isinstance(v, str) else v for k, v in ints.items()}
 
 
 class ModuleTree:
@@ -84,7 +89,8 @@ class ModuleTree:
     ``modules`` maps every FQN that ``named_modules()`` would give to its module, in that order, the root ``""`` first.
     ``aliases`` maps the further names of shared modules to the FQN under which ``modules`` has them. ``ties`` are groups
     of full parameter names that are one tensor, the first-seen name first. ``config`` holds the plain values of the
-    model's config (nested mappings kept), empty for models without one.
+    model's config (nested mappings kept), empty for models without one. In ``nodes`` children come before their
+    parents.
     """
 
     def __init__(
@@ -108,17 +114,21 @@ class ModuleTree:
 
     @cached_property
     def modules(self) -> dict[str, Module]:
-        return {m.fqn: m for m in self._walk("", self.root)}
-
-    def _walk(self, fqn: str, index: int) -> Iterator[Module]:
-        # An explicit stack: trees read from files may be deeper than Python's recursion limit.
-        stack = [(fqn, index)]
+        # An explicit stack: trees read from files may be deeper than Python's recursion limit. Written for speed:
+        # this is most of what a warm check pays for a large model.
+        found: dict[str, Module] = {}
+        classes = (*self.classes, None)  # so that -1 gives None
+        parts = [(n, classes[n.cls], tuple((f".{name}", child) for name, child in n.children[::-1])) for n in self.nodes]
+        module, make = Module, tuple.__new__
+        stack: list[tuple[str, int]] = [(name, child) for name, child in self.nodes[self.root].children[::-1]]
+        found[""] = module("", *parts[self.root][:2])
         while stack:
-            name, number = stack.pop()
-            node = self.nodes[number]
-            yield Module(name, node, self.classes[node.cls] if node.cls >= 0 else None)
-            prefix = f"{name}." if name else ""
-            stack.extend((prefix + child, n) for child, n in reversed(node.children))
+            fqn, number = stack.pop()
+            node, cls, children = parts[number]
+            found[fqn] = make(module, (fqn, node, cls))
+            for name, child in children:
+                stack.append((fqn + name, child))
+        return found
 
     @cached_property
     def parameters(self) -> dict[str, Tensor]:
@@ -177,7 +187,7 @@ class ModuleTree:
         if data.get("version") != VERSION:
             raise ValueError(f"a module tree of version {data.get('version')!r}; this hplint reads version {VERSION}")
         try:
-            return cls(
+            tree = cls(
                 classes=tuple(
                     ModuleClass(n, tuple(b), None if f is None else tuple(ForwardParameter(*p) for p in f))
                     for n, b, f in data["classes"]
@@ -189,8 +199,35 @@ class ModuleTree:
                 config=data["config"],
                 spec=data["spec"],
             )
-        except (KeyError, TypeError, IndexError, AttributeError) as error:
+            tree._validate()
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise ValueError(f"a damaged module tree ({type(error).__name__}: {error})") from None
+        return tree
+
+    def _validate(self) -> None:
+        """Refuse what would make a walk endless or fail later: children that do not come first, bad indexes, odd types."""
+        sizes: list[int] = []
+        for number, node in enumerate(self.nodes):
+            if not -1 <= node.cls < len(self.classes):
+                raise IndexError(f"node {number} names class {node.cls}")
+            size = 1
+            for name, child in node.children:
+                if not 0 <= child < number or not isinstance(name, str):
+                    raise IndexError(f"node {number} names child {child}")
+                size += sizes[child]
+            if size > MOST_MODULES:
+                raise ValueError(f"more than {MOST_MODULES:,} modules")
+            sizes.append(size)
+        if not 0 <= self.root < len(self.nodes):
+            raise IndexError(f"no node {self.root}")
+        if not all(isinstance(m, dict) for m in (self.aliases, self.config)) or not isinstance(self.spec, str):
+            raise TypeError("aliases, config and spec")
+
+
+def _layer_number(text: str, numbers: list[int]) -> int:
+    """The value of "@0" or "@0+1"; -1 in a tree that was put together by hand and has no such number."""
+    place, _, more = text[1:].partition("+")
+    return numbers[int(place)] + int(more or 0) if int(place) < len(numbers) else -1
 
 
 def _node(data: Mapping[str, Any]) -> Node:
