@@ -1,0 +1,97 @@
+"""HPL203 not-a-placement: outside replicate / partial / shard(N), or no axis level (R41-R44, R118)."""
+
+import re
+from collections.abc import Iterator
+
+from hplint.rule import Case, Fault, Finding, near, on_fault, quote
+
+RULE = on_fault("HPL203", "not-a-placement")
+
+_SHORT = {"r": "replicate", "p": "partial", "replicated": "replicate", "sum": "partial", "none": "replicate"}
+_GRAMMAR = "allowed are `replicate`, `partial` and `shard(N)` with a tensor dim N counted from 0"
+
+
+def check(case: Case) -> Iterator[Finding]:
+    python = case.plan.dialect == "python"
+    for fault in case.faults(RULE.name):
+        message, advice = _PROBLEMS[fault.data["problem"]](fault, python)
+        yield Finding(fault.span, message, help=advice, entry=case.entry(fault), field=fault.field)
+
+
+def _text(fault: Fault, python: bool) -> tuple[str, str]:
+    value = fault.data["value"]
+    shown = quote(value) if value else "an empty string"
+    message = f"{shown} is not a placement, so the runtime refuses the plan"
+    if python:
+        return message, "use Shard(N), Replicate() or Partial()"
+    if re.search(r"-\s*\d", value):
+        return message, "negative dims cannot be written: count the tensor dims from 0"
+    meant = _meant(value)
+    return message, f"did you mean `{meant}`? {_GRAMMAR[0].upper()}{_GRAMMAR[1:]}" if meant else _GRAMMAR
+
+
+def _meant(text: str) -> str | None:
+    """The placement that a misspelt one means, if there is just one."""
+    word, number = re.sub(r"[^a-z]", "", text.lower().replace("dim", "")), re.findall(r"-?\d+", text)
+    if word in _SHORT:
+        return _SHORT[word]
+    if (word in ("s", "shard", "split") or near(word, ("shard",))) and len(number) == 1 and number[0].isdigit():
+        return f"shard({int(number[0][:9])})"
+    found = near(word, ("replicate", "partial"))
+    return found[0] if len(found) == 1 and not number else None
+
+
+def _value(fault: Fault, python: bool) -> tuple[str, str]:
+    shown = f"{fault.data['type']} is not a placement: `{fault.data['axis']}` must be given one"
+    return shown, "use Shard(N), Replicate() or Partial()" if python else _GRAMMAR
+
+
+def _quoted(fault: Fault, python: bool) -> tuple[str, str]:
+    message = f"{quote(fault.data['value'])} is a string, but a Python plan takes placement objects"
+    return message, f"write `{fault.data['meant']}`"
+
+
+def _no_axis(fault: Fault, python: bool) -> tuple[str, str]:
+    tensor, placement = fault.data["tensor"], fault.data["placement"]
+    if placement is None:
+        form = "{TP: Shard(0)}" if python else "{tp: shard(0)}"
+        return (
+            f"{quote(tensor)} is {fault.data['type']}, but must be a mapping from axes to placements",
+            f"write {quote(tensor)}: {form}, say",
+        )
+    right = f'"{tensor}": {{TP: {_object(placement)}}}' if python else f"{tensor}: {{tp: {placement}}}"
+    message = f"{quote(tensor)} has the placement `{fault.data['value']}` but no axis: the runtime refuses the plan"
+    return message, f"name the axis that it lies along: `{right}`"
+
+
+def _object(placement: object) -> str:
+    text = str(placement).capitalize()
+    return text if "(" in text else f"{text}()"
+
+
+def _empty(fault: Fault, python: bool) -> tuple[str, str]:
+    tensor = fault.data["tensor"]
+    return (
+        f"{quote(tensor)} is laid out over no axis: the runtime refuses an empty placement",
+        f"write `{tensor}: {{tp: replicate}}` for a tensor that is whole on every rank, or leave {quote(tensor)} out",
+    )
+
+
+def _mixed(fault: Fault, python: bool) -> tuple[str, str]:
+    name = quote(fault.data["axis"])
+    return (
+        f"{name} names an output beside bare placements, but `{fault.field}` takes one form or the other",
+        "give every output its name, {output: {axis: placement}}, or write {axis: placement} for the only one",
+    )
+
+
+def _axis_key(fault: Fault, python: bool) -> tuple[str, str]:
+    value = fault.data["value"]
+    shown = "an empty string" if value == "" else f"{quote(value)} ({fault.data['type']})"
+    return f"the axis is {shown}, but must be a name such as `tp`", "quote the name if YAML reads it as another type"
+
+
+_PROBLEMS = {
+    "text": _text, "value": _value, "quoted-placement": _quoted, "no-axis": _no_axis, "empty": _empty, "mixed": _mixed,
+    "axis-key": _axis_key,
+}  # fmt: skip

@@ -1,0 +1,31 @@
+"""HPL002 unknown-key: a key that no entry, accelerator section or directive has (R6)."""
+
+from collections.abc import Iterator
+
+from hplint.rule import Case, Fault, Finding, listing, near, on_fault, quote
+
+RULE = on_fault("HPL002", "unknown-key")
+
+_SECTIONS = {
+    "entry": ("is no field of an entry", "the runtime refuses the entry"),
+    "accelerator": ("is no key of the accelerator section", "the runtime refuses the section"),
+    "root": ("is no section of a trainer file", "the runtime refuses the file, or never sees the plan"),
+    "directive": ("is no key of a `# hplint:` comment", "it changes nothing"),
+}
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for fault in case.faults(RULE.name):
+        is_what, outcome = _SECTIONS[fault.data["section"]]
+        message = f"{quote(fault.data['key'])} {is_what}: {outcome}"
+        yield Finding(
+            fault.span, message, help=_advice(case, fault), entry=case.entry(fault), field=fault.field, severity="error"
+        )
+
+
+def _advice(case: Case, fault: Fault) -> str:
+    key, allowed = fault.data["key"], fault.data["allowed"]
+    if key == "out_names" and case.plan.dialect == "yaml":
+        return "remove it: in YAML several outputs take the order of the `out_src` keys"
+    names = near(key, allowed) if isinstance(key, str) else []
+    return f"did you mean {listing(names, 'or')}?" if names else f"allowed are {listing(allowed, most=20)}"
