@@ -1,6 +1,6 @@
 """Which YAML documents are plans: plans must be found without claiming ordinary YAML files."""
 
-from hplint.front.keys import ENTRY_KEYS, SENTINELS, YAML, entry_keys
+from hplint.front.keys import ENTRY_KEYS, SENTINELS
 from hplint.front.nodes import Mapping, Node, Scalar, Sequence, is_text, plain
 from hplint.plan.placement import parse
 from hplint.text.near import near
@@ -38,8 +38,7 @@ def _is_entry(node: Mapping) -> bool:
     if match is None or not all(is_text(t) for t in texts):
         return False
     others = [str(k.value) for k, _ in node.pairs() if isinstance(k, Scalar) and k.value != "match"]
-    known = entry_keys(YAML)
-    return not others or any(k in known or near(k, known, 1) for k in others)
+    return not others or any(k in ENTRY_KEYS or near(k, ENTRY_KEYS, 1) for k in others)
 
 
 def _has_fields(node: Mapping) -> bool:

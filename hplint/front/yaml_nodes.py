@@ -14,12 +14,10 @@ from yaml import events
 
 from hplint.front.nodes import Mapping, Node, Scalar, Sequence, UnknownNode
 from hplint.front.yaml_scalars import MERGE, STR, BadScalar, Value, construct, implicit_tag, short_tag
-from hplint.front.yaml_words import Problem, word_error
+from hplint.front.yaml_words import DEPTH_LIMIT, TOO_DEEP, Problem, word_error
 from hplint.text.source import BOM
 from hplint.text.span import Span
 
-DEPTH_LIMIT = 200
-"""Levels of nesting. PyYAML itself gives up between 300 and 1,000, depending on the parser."""
 ALIAS_LIMIT = 1_000_000
 """Nodes that aliases may stand for, all in all."""
 SIZE_LIMIT = 16_000_000
@@ -28,8 +26,9 @@ _RETRY_LIMIT = 64_000
 """Characters up to which a text that libyaml refuses is given to PyYAML's own, slower parser: the two disagree on
 some texts, and what one of them accepts may be what the runtime reads."""
 
-_PROPERTY = re.compile(r"(?:\s|#[^\n\r]*)*(?:&[\w-]+|!\S*)")
-_BLANK = re.compile(r"(?:\s|(?<=\s)#[^\n\r]*)*")
+_PROPERTY = re.compile(r"(?:\s|(?<=[\n\r])\ufeff|#[^\n\r]*)*(?:&[\w-]+|!\S*)")
+_BLANK = re.compile(r"(?:\s|(?<=[\n\r])\ufeff|(?<=\s)#[^\n\r]*)*")
+_HALVES = re.compile("[\ud800-\udfff]")
 _MAP, _SEQ = "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"
 _LISTS = (_SEQ, "tag:yaml.org,2002:omap", "tag:yaml.org,2002:pairs")
 
@@ -53,7 +52,8 @@ class Stream(NamedTuple):
 
 def compose(text: str) -> Stream:
     """Read a YAML text; never raises. Offsets count from the start of ``text``, a byte order mark included."""
-    shift = len(BOM) if text.startswith(BOM) else 0
+    # One parser drops every mark that it meets at its first character, and counts none of them.
+    shift = len(text) - len(text.lstrip(BOM))
     if len(text) > SIZE_LIMIT:
         return Stream((), Problem(Span(0, 0), f"the file is too large for a plan: {len(text):,} characters"))
     body = text[shift:]
@@ -166,6 +166,9 @@ class _Composer:
 
     def _scalar(self, event: Any) -> None:
         text = event.value
+        if not text.isascii() and _HALVES.search(text):
+            # PyYAML reads the two halves that JSON writes for one character as two.
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         start, end = self._place(event)
         style = event.style
         if style in ("|", ">"):
@@ -198,8 +201,7 @@ class _Composer:
 
     def _open(self, event: Any, node: Mapping | Sequence, tags: tuple[str, ...]) -> None:
         if len(self.stack) >= DEPTH_LIMIT:
-            message = f"nested more than {DEPTH_LIMIT} levels deep"
-            raise _Stop(Problem(Span(node.span.start, node.span.start + 1), message, final=True))
+            raise _Stop(Problem(Span(node.span.start, node.span.start + 1), TOO_DEEP, final=True))
         if event.tag not in (None, "!", *tags):
             message = f"has the tag `{short_tag(event.tag)}`, which a safe YAML loader refuses"
             self.problems.append(Problem(node.span, f"the {type(node).__name__.lower()} {message}"))

@@ -67,7 +67,7 @@ def _fault(problem: Problem) -> Fault:
 
 
 def _several(trees: tuple[Tree, ...]) -> Fault:
-    message = f"the file holds {len(trees)} YAML documents; a trainer reads exactly one and refuses the file"
+    message = f"the file holds {len(trees)} YAML documents where a trainer reads one"
     advice = "put each plan in a file of its own, or remove the `---`"
     return _fault(Problem(trees[1].start, message, advice))
 

@@ -18,6 +18,10 @@ class Problem(NamedTuple):
     final: bool = False
 
 
+DEPTH_LIMIT = 200
+"""Levels of nesting. PyYAML itself gives up between 300 and 1,000, depending on the parser."""
+TOO_DEEP = f"nested more than {DEPTH_LIMIT} levels deep"
+
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _UNCLOSED = "a quoted text that is never closed"
@@ -34,7 +38,6 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
     ("unexpected document separator", _UNCLOSED, "close the quote"),
     ("unknown escape character", "an unknown escape in a double-quoted text",
      "double the backslash, or use single quotes"),
-    ("nesting depth", "nested too deep", ""),
     ("expected node content", "a value or key is missing here", ""),
     ("expected the node content", "a value or key is missing here", ""),
     ("block sequence entries are not allowed", "a `-` where no list can start", _INDENT),
@@ -59,6 +62,8 @@ def word_error(error: Exception, text: str, shift: int) -> Problem:
     at = min(mark.index, len(text)) if mark else 0
     span = Span(at + shift, min(at + 1, len(text)) + shift)
     related: tuple[tuple[str, Span], ...] = ()
+    if "nesting depth" in str(error.problem):
+        return Problem(span, TOO_DEEP, final=True)
     message, advice = _words(str(error.problem or error.context or ""), text[at : at + 1])
     if error.context and error.context_mark and error.context_mark.index != at:
         start = min(error.context_mark.index, len(text))

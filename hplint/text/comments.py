@@ -29,10 +29,14 @@ def yaml_comments(text: str, opaque: Sequence[Span] = ()) -> Iterator[Comment]:
     """The comments of a YAML text. ``opaque`` are the places of quoted and block scalars, in order: a ``#`` in there
     starts no comment. A ``#`` inside a plain scalar starts one only after white space, as in YAML itself."""
     starts = [span.start for span in opaque]
-    for match in _YAML.finditer(text):
+    at = 0
+    while match := _YAML.search(text, at):
         before = bisect_right(starts, match.start()) - 1
-        if before < 0 or match.start() >= opaque[before].end:
+        if before >= 0 and match.start() < opaque[before].end:
+            at = opaque[before].end
+        else:
             yield Comment(match[0], Span(*match.span()))
+            at = match.end()
 
 
 def python_comments(text: str) -> Iterator[Comment]:
