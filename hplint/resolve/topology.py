@@ -72,8 +72,12 @@ class Topology:
     def activated(self, words: frozenset[str]) -> "Topology":
         """This topology with every inactive ``when`` word of ``words`` active, for the sake of argument."""
         missing = frozenset(w for w in words if w in WHEN_WORDS and not self.when_active(w))
-        flags = {w: True for w in missing if w in ("sequence_parallel", "low_precision")}
-        return replace(self, **flags, assumed=self.assumed | missing) if missing else self
+        return replace(
+            self,
+            sequence_parallel=self.sequence_parallel or "sequence_parallel" in missing,
+            low_precision=self.low_precision or "low_precision" in missing,
+            assumed=self.assumed | missing,
+        )
 
     def to_json(self) -> dict[str, int | bool | None]:
         """The ``topology`` object of the machine output."""
