@@ -1,0 +1,148 @@
+"""Finding injected functions: dotted path -> file -> definition, without importing anything."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hplint.targets.definition import Definition
+    from hplint.targets.lookup import Lookup
+    from hplint.targets.reading import Reading
+
+
+_NO_NAME = frozenset("/\\:\0 ")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A dotted path that names something. ``definitions`` has one item for each branch that may have made it (if,
+    try); opaque ones are there but cannot be read."""
+
+    dotted: str
+    definitions: "tuple[Definition, ...]"
+
+    @property
+    def unreadable(self) -> str:
+        """Why nothing can be said of it (or of one branch), "" where all of it was read."""
+        return next((d.reason for d in self.definitions if d.kind == "opaque"), "")
+
+    @property
+    def callable(self) -> bool | None:
+        """Whether it can be called; None where that cannot be told."""
+        kinds = {d.kind for d in self.definitions}
+        if kinds <= {"module", "value"}:
+            return False
+        return None if kinds & {"opaque", "module", "value"} else True
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A dotted path that names nothing here.
+
+    ``part`` is the part that failed, ``parent`` the dotted path before it ("" for the top-level package). ``certain``
+    tells that the parent's source was read and surely has no such name. ``near`` are names at that level, nearest
+    first.
+    """
+
+    dotted: str
+    part: str
+    parent: str = ""
+    certain: bool = False
+    near: tuple[str, ...] = ()
+
+    @property
+    def package_found(self) -> bool:
+        return bool(self.parent)
+
+
+class TargetFinder:
+    """Finds and reads targets through ``roots`` in order; with ``environment``, then through the packages installed
+    beside hplint. Nothing is imported or run. Results are kept: one finder serves one run."""
+
+    def __init__(self, roots: "Sequence[Path]" = (), environment: bool = True) -> None:
+        self.roots = tuple(roots)
+        self.environment = environment
+        self._found: dict[str, Found | Missing] = {}
+        self._readings: dict[tuple[str, str], Reading] = {}
+
+    @cached_property
+    def lookup(self) -> "Lookup":
+        """The machinery below; made when the first target is looked up."""
+        from hplint.targets.lookup import Lookup
+        from hplint.targets.modules import Locator
+
+        return Lookup(Locator(self.roots, self.environment))
+
+    def find(self, dotted: str) -> Found | Missing:
+        """What a dotted path names. Never raises."""
+        if dotted not in self._found:
+            try:
+                self._found[dotted] = self._find(dotted)
+            except RecursionError:
+                self._found[dotted] = self._opaque(dotted, "its source is nested too deeply to be read")
+        return self._found[dotted]
+
+    def read(self, dotted: str, path: str = "") -> "Reading":
+        """Everything that the rules ask about a target. ``path`` is the plan's own file: for a Python plan, names
+        without a package are looked up in it."""
+        from hplint.targets.reading import Reading
+
+        key = (dotted, path)
+        if key not in self._readings:
+            self._readings[key] = Reading(self, dotted, path)
+        return self._readings[key]
+
+    def find_in(self, path: str, dotted: str) -> Found | Missing:
+        """What a name means in the file at ``path``, as its own code would see it."""
+        from pathlib import Path
+
+        from hplint.targets.definition import Definition
+        from hplint.targets.modules import Located
+
+        file = Path(path)
+        located = Located(file.stem, "module", file)
+        module = Definition("module", file.stem, self.lookup.file(located), module=located)
+        try:
+            return self._descend((module,), dotted.split("."), dotted, "")
+        except RecursionError:
+            return self._opaque(dotted, "its source is nested too deeply to be read")
+
+    def _find(self, dotted: str) -> Found | Missing:
+        first, *rest = dotted.split(".")
+        bad = next((p for p in (first, *rest) if not p or _NO_NAME.intersection(p)), None)
+        if bad is not None:
+            return Missing(dotted, bad)
+        module = self.lookup.module(first)
+        if module is None:
+            return Missing(dotted, first, near=_near(first, self.lookup.locator.below(None)))
+        return self._descend((module,), rest, dotted, first)
+
+    def _descend(self, definitions: "tuple[Definition, ...]", parts: Sequence[str], dotted: str, walked: str) -> Found | Missing:
+        from hplint.targets.lookup import Absent
+
+        for part in parts:
+            results = [self.lookup.attribute(d, part) for d in definitions]
+            found = tuple(d for r in results if not isinstance(r, Absent) for d in r)
+            absent = [r for r in results if isinstance(r, Absent)]
+            if not found:
+                names = [n for r in absent for n in r.names]
+                return Missing(dotted, part, walked, all(r.certain for r in absent), _near(part, names))
+            if absent:
+                found = (*found, self._opaque(dotted, "it is not there in every branch").definitions[0])
+            definitions, walked = found, f"{walked}.{part}".strip(".")
+        return Found(dotted, definitions)
+
+    @staticmethod
+    def _opaque(dotted: str, reason: str) -> Found:
+        from hplint.targets.definition import Definition
+
+        return Found(dotted, (Definition("opaque", dotted, reason=reason),))
+
+
+def _near(word: str, names: Iterable[str]) -> tuple[str, ...]:
+    from hplint.text.near import near
+
+    return tuple(near(word, names))
