@@ -1,12 +1,22 @@
 """Which YAML documents are plans: plans must be found without claiming ordinary YAML files."""
 
-from hplint.front.keys import ENTRY_KEYS, SENTINELS
+import re
+
+from hplint.front.keys import ENTRY_KEYS, PLAN_OVERRIDES, SENTINELS
 from hplint.front.nodes import Mapping, Node, Scalar, Sequence, is_text, plain
 from hplint.plan.placement import parse
 from hplint.text.near import near
 
 _TELLING = frozenset(ENTRY_KEYS) - {"match", "when", "params", "out_names", "is_boundary"}
 """Keys that hardly any other kind of file uses."""
+
+
+_EVIDENCE = re.compile(rf"\b(?:{PLAN_OVERRIDES}|{'|'.join(sorted(_TELLING))})\b|# *hplint:")
+
+
+def is_about_plans(text: str) -> bool:
+    """Whether a text that cannot be read was most likely meant as a plan: it has words that no other file has."""
+    return _EVIDENCE.search(text) is not None
 
 
 def is_entry_list(node: Sequence) -> bool:

@@ -20,7 +20,7 @@ from hplint.text.span import Span
 
 ALIAS_LIMIT = 1_000_000
 """Nodes that aliases may stand for, all in all."""
-SIZE_LIMIT = 16_000_000
+SIZE_LIMIT = 8_000_000
 """Characters of a file that is read at all."""
 _RETRY_LIMIT = 64_000
 """Characters up to which a text that libyaml refuses is given to PyYAML's own, slower parser: the two disagree on

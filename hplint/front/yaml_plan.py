@@ -15,9 +15,9 @@ from hplint.front.directives import read_directives
 from hplint.front.entries import read_entries
 from hplint.front.keys import ACCELERATOR, ACCELERATOR_KEYS, PLAN_OVERRIDES, YAML
 from hplint.front.nodes import Mapping, Node, Scalar, Sequence, UnknownNode, is_text, plain, type_name
-from hplint.front.plan_shape import is_entry_list, is_entry_mapping, is_lone_entry
+from hplint.front.plan_shape import is_about_plans, is_entry_list, is_entry_mapping, is_lone_entry
 from hplint.front.recorder import Recorder
-from hplint.front.yaml_nodes import Stream, Tree, compose
+from hplint.front.yaml_nodes import SIZE_LIMIT, Stream, Tree, compose
 from hplint.front.yaml_words import Problem
 from hplint.plan.entry import Flag, Text
 from hplint.plan.fault import Fault
@@ -36,6 +36,8 @@ def read_yaml(source: Source, tabs: bool = False) -> Document:
     ``tabs``: the text is JSON, where tabs are white space.
     """
     text = source.text.replace("\t", " ") if tabs else source.text
+    if len(text) > SIZE_LIMIT and not is_about_plans(text):
+        return Document(source)
     stream = compose(text)
     document = Document(source)
     if "hplint:" in text:

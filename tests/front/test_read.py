@@ -1,5 +1,6 @@
 """Bytes to documents: never an exception, places inside the text, nothing skipped that holds a plan."""
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -150,5 +151,15 @@ def test_line_ends_and_a_byte_order_mark_change_nothing_but_places(end: str) -> 
 
 
 def test_fifty_megabytes_are_a_fault_and_no_wait() -> None:
-    document = check(b"- match: a\n" * 5_000_000)
+    document = check(b"- match: a\n  in_src: auto\n" * 2_000_000)
     assert [f.rule for f in document.faults] == ["syntax-error"]
+
+
+def test_fifty_megabytes_of_something_else_are_no_fault() -> None:
+    document = check(b"- match: a\n" * 5_000_000)
+    assert document.faults == () and document.plans == ()
+
+
+def test_reading_leaves_the_garbage_collector_as_it_was() -> None:
+    check(b"- match: a\n" * 50_000)
+    assert gc.isenabled()
