@@ -26,6 +26,9 @@ _RETRY_LIMIT = 64_000
 """Characters up to which a text that libyaml refuses is given to PyYAML's own, slower parser: the two disagree on
 some texts, and what one of them accepts may be what the runtime reads."""
 
+_new_tuple = tuple.__new__
+"""Makes a named tuple without the detour through its own constructor: places are made for every token."""
+
 _PROPERTY = re.compile(r"(?:\s|(?<=[\n\r])\ufeff|#[^\n\r]*)*(?:&[\w-]+|!\S*)")
 _BLANK = re.compile(r"(?:\s|(?<=[\n\r])\ufeff|(?<=\s)#[^\n\r]*)*")
 _HALVES = re.compile("[\ud800-\udfff]")
@@ -76,18 +79,12 @@ def _run(text: str, shift: int, parser: Callable[[str], Any]) -> Stream:
     composer = _Composer(text, shift)
     problem = None
     try:
-        composer.run(_events(parser(text)))
+        composer.run(iter(parser(text).get_event, None))
     except _Stop as stop:
         problem = stop.problem
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         problem = word_error(error, text, shift)
     return Stream(tuple(composer.trees), problem, tuple(composer.opaque))
-
-
-def _events(parser: Any) -> Iterator[Any]:
-    # get_event gives None at the end in one parser and raises in the other.
-    while parser.check_event():
-        yield parser.get_event()
 
 
 class _Stop(Exception):
@@ -150,11 +147,14 @@ class _Composer:
     def _close_document(self, event: Any) -> None:
         self.trees.append(Tree(self.root or Scalar(None, self.start), self.start, tuple(self.problems)))
 
-    def _place(self, event: Any) -> tuple[int, int]:
+    def _span(self, event: Any) -> Span:
         """The token itself, without its anchor and tag."""
         start, end = event.start_mark.index, event.end_mark.index
-        if event.anchor is None and event.tag is None:
-            return start, end
+        if event.anchor is not None or event.tag is not None:
+            start, end = self._without_properties(event, start, end)
+        return _new_tuple(Span, (start + self.shift, end + self.shift))
+
+    def _without_properties(self, event: Any, start: int, end: int) -> tuple[int, int]:
         for _ in range((event.anchor is not None) + (event.tag is not None)):
             match = _PROPERTY.match(self.text, start)
             start = match.end() if match else start
@@ -169,25 +169,23 @@ class _Composer:
         if not text.isascii() and _HALVES.search(text):
             # PyYAML reads the two halves that JSON writes for one character as two.
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        start, end = self._place(event)
+        span = self._span(event)
         style = event.style
-        if style in ("|", ">"):
-            # A block scalar ends where the next token starts, after blank lines.
-            end = start + len(self.text[start:end].rstrip())
-        span = Span(start + self.shift, end + self.shift)
-        if style and "#" in text:
-            self.opaque.append(span)
+        if style:
+            if style in ("|", ">"):
+                # A block scalar ends where the next token starts, after blank lines.
+                written = self.text[span.start - self.shift : span.end - self.shift]
+                span = Span(span.start, span.start + len(written.rstrip()))
+            if "#" in text:
+                self.opaque.append(span)
         self.last = span.end
         tag = event.tag
         if tag is None or tag == "!":
-            if event.implicit[0]:
-                known = self.values.get(text)
-                if known:
-                    self._add(Scalar(known[0], span, False, known[1]), event.anchor)
-                    return
-                tag = implicit_tag(text)
-            else:
-                tag = STR
+            known = self.values.get(text) if event.implicit[0] else None
+            if known:
+                self._add(Scalar(known[0], span, False, known[1]), event.anchor)
+                return
+            tag = implicit_tag(text) if event.implicit[0] else STR
         is_merge = tag == MERGE
         try:
             value, kind = construct(STR if is_merge else tag, text)
@@ -216,10 +214,6 @@ class _Composer:
 
     def _open_sequence(self, event: Any) -> None:
         self._open(event, Sequence([], self._span(event)), _LISTS)
-
-    def _span(self, event: Any) -> Span:
-        start, end = self._place(event)
-        return Span(start + self.shift, end + self.shift)
 
     def _close(self, event: Any) -> None:
         frame = self.stack.pop()

@@ -1,6 +1,7 @@
 """Placements: how one tensor lies along one mesh axis."""
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 _SHARD = re.compile(r"shard\s*\(\s*(\d{1,4000})\s*\)")
@@ -30,6 +31,7 @@ def shard(dim: int) -> Placement:
     return Placement("shard", dim)
 
 
+@lru_cache(maxsize=512)
 def parse(text: str) -> Placement | None:
     """Read the closed grammar replicate / partial / shard(N); case and white space do not count (R44).
 
