@@ -1,4 +1,4 @@
-"""What goes wrong before or beside the plans: few errors, each with an exit code, printed in one place (cli/main.py)."""
+"""What goes wrong before or beside the plans: few errors, each with an exit code, told in one place (cli/main.py)."""
 
 
 class HplintError(Exception):

@@ -1,7 +1,7 @@
 """From pyproject.toml or hplint.toml to a Config."""
 
-import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from hplint.config.config import Config, PlanRule, PlanSettings
@@ -11,30 +11,27 @@ OWN_FILE = "hplint.toml"
 SHARED_FILE = "pyproject.toml"
 
 
-def find_config(folder: str) -> str | None:
+def find_config(folder: Path) -> Path | None:
     """The configuration file that counts for a folder: the nearest hplint.toml, or pyproject.toml with a
     ``[tool.hplint]``, in it or above it. Costs two looks at the disk a level."""
-    at = os.path.abspath(folder)
-    while True:
-        own, shared = os.path.join(at, OWN_FILE), os.path.join(at, SHARED_FILE)
-        if os.path.isfile(own):
+    here = folder.absolute()
+    for at in (here, *here.parents):
+        own, shared = at / OWN_FILE, at / SHARED_FILE
+        if own.is_file():
             return own
         # Most pyproject.toml files are about other things: the word alone saves parsing them.
-        if os.path.isfile(shared) and b"hplint" in _bytes(shared) and _has_table(shared):
+        if shared.is_file() and b"hplint" in _bytes(shared) and _has_table(shared):
             return shared
-        above = os.path.dirname(at)
-        if above == at:
-            return None
-        at = above
+    return None
 
 
-def load_config(folder: str) -> Config:
+def load_config(folder: Path) -> Config:
     """The settings that count for a folder; ``Config()`` where no file gives any. Raises ConfigError."""
     path = find_config(folder)
     return Config() if path is None else read_config(path)
 
 
-def read_config(path: str) -> Config:
+def read_config(path: Path) -> Config:
     """The settings of one file: ``[tool.hplint]`` of a pyproject.toml, the whole of any other file.
 
     Raises ConfigError for a file that cannot be read, broken TOML, unknown keys and wrong types.
@@ -43,20 +40,20 @@ def read_config(path: str) -> Config:
 
     text = _text(path)
     data = _parse(path, text)
-    base = os.path.dirname(os.path.abspath(path))
+    name, base = str(path), path.absolute().parent
     header = ""
-    if os.path.basename(path) == SHARED_FILE:
+    if path.name == SHARED_FILE:
         header = "tool.hplint"
         data = data.get("tool", {}).get("hplint", {})
         if not isinstance(data, dict):
-            raise ConfigError("`tool.hplint` must be a table", path)
+            raise ConfigError("`tool.hplint` must be a table", name)
     elif isinstance(data.get("tool"), dict) and "hplint" in data["tool"]:
-        raise ConfigError("`[tool.hplint]` belongs into pyproject.toml", path, hint="here the keys stand at the top")
-    table = Table(path, text, header, data)
+        raise ConfigError("`[tool.hplint]` belongs into pyproject.toml", name, hint="here the keys stand at the top")
+    table = Table(name, text, header, data)
     table.refuse_unknown("config", ("plans",))
     return Config(
-        path=path,
-        base=base,
+        path=name,
+        base=str(base),
         defaults=_settings(table, base),
         plans=tuple(_rule(t, base) for t in table.tables("plans")),
         seq_len=table.get("seq-len"),
@@ -70,7 +67,7 @@ def read_config(path: str) -> Config:
     )
 
 
-def _settings(table: Any, base: str) -> PlanSettings:
+def _settings(table: Any, base: Path) -> PlanSettings:
     return PlanSettings(
         model=table.get("model"),
         mesh=table.get("mesh") or (),
@@ -78,11 +75,11 @@ def _settings(table: Any, base: str) -> PlanSettings:
         sequence_parallel=table.get("sequence-parallel"),
         loss_parallel=table.get("loss-parallel"),
         derive=table.get("derive"),
-        src=tuple(os.path.join(base, folder) for folder in table.get("src") or ()),
+        src=tuple(str(base / folder) for folder in table.get("src") or ()),
     )
 
 
-def _rule(table: Any, base: str) -> PlanRule:
+def _rule(table: Any, base: Path) -> PlanRule:
     table.refuse_unknown("plans", ("files",))
     files = table.texts("files")
     if not files:
@@ -90,36 +87,35 @@ def _rule(table: Any, base: str) -> PlanRule:
     return PlanRule(files, _settings(table, base))
 
 
-def _joined(base: str, path: str | None) -> str | None:
-    return None if path is None else os.path.join(base, path)
+def _joined(base: Path, path: str | None) -> str | None:
+    return None if path is None else str(base / path)
 
 
-def _bytes(path: str) -> bytes:
+def _bytes(path: Path) -> bytes:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", path) from None
+        raise ConfigError(f"cannot be read: {error.strerror}", str(path)) from None
 
 
-def _text(path: str) -> str:
+def _text(path: Path) -> str:
     data = _bytes(path)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ConfigError("not UTF-8", path, data.count(b"\n", 0, error.start) + 1) from None
+        raise ConfigError("not UTF-8", str(path), data.count(b"\n", 0, error.start) + 1) from None
 
 
-def _parse(path: str, text: str) -> dict[str, Any]:
+def _parse(path: Path, text: str) -> dict[str, Any]:
     import tomllib
 
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         reason, line = _reason(str(error), text)
-        raise ConfigError(f"not TOML: {reason}", path, line) from None
+        raise ConfigError(f"not TOML: {reason}", str(path), line) from None
     except RecursionError:
-        raise ConfigError("not TOML: nested too deep", path) from None
+        raise ConfigError("not TOML: nested too deep", str(path)) from None
 
 
 def _reason(message: str, text: str) -> tuple[str, int | None]:
@@ -131,6 +127,6 @@ def _reason(message: str, text: str) -> tuple[str, int | None]:
     return reason, text.count("\n", 0, len(text.rstrip())) + 1 if place else None
 
 
-def _has_table(path: str) -> bool:
+def _has_table(path: Path) -> bool:
     tool: Mapping[str, Any] | Any = _parse(path, _text(path)).get("tool")
     return isinstance(tool, dict) and "hplint" in tool

@@ -41,12 +41,16 @@ def spell_mesh(mesh: dict[str, int]) -> str:
 def _pair(part: str, text: str) -> tuple[str, int]:
     axis, equals, size = (piece.strip() for piece in part.partition("="))
     if not equals or not axis:
-        raise MeshError(f"mesh {quote(text)}: {quote(part)} is not axis=size", "write axes and sizes, such as dp=2,tp=4")
+        raise MeshError(
+            f"mesh {quote(text)}: {quote(part)} is not axis=size", "write axes and sizes, such as dp=2,tp=4"
+        )
     if axis not in MESH_AXES:
         names = near(axis, MESH_AXES)
         hint = f"did you mean {listing(names, 'or')}?" if names else f"axes are {listing(MESH_AXES, most=99)}"
         raise MeshError(f"mesh {quote(text)}: there is no axis {quote(axis)}", hint)
     # isdecimal alone would let other scripts' digits pass, and int() reads signs and underscores.
     if not (size.isascii() and size.isdecimal()) or int(size[:9]) < 1 or len(size) > 9:
-        raise MeshError(f"mesh {quote(text)}: the size of {quote(axis)} is {quote(size)}, not a whole number of at least 1")
+        raise MeshError(
+            f"mesh {quote(text)}: the size of {quote(axis)} is {quote(size)}, not a whole number of at least 1"
+        )
     return axis, int(size)

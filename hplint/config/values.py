@@ -79,7 +79,9 @@ class Table:
         return header == self.header and self.index in (None, count)
 
     def _wrong(self, name: str, wanted: str) -> ConfigError:
-        return ConfigError(f"`{name}` must be {wanted}, not {quote(_spell(self.data[name]))}", self.path, self.line(name))
+        return ConfigError(
+            f"`{name}` must be {wanted}, not {quote(_spell(self.data[name]))}", self.path, self.line(name)
+        )
 
     def _word(self, name: str, value: Any, words: list[str]) -> str:
         if value in words and isinstance(value, str):
@@ -146,7 +148,7 @@ _KINDS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "path": (_text, "a path"),
     "texts": (_texts, "a string or a list of strings"),
     "paths": (_texts, "a folder or a list of folders"),
-    "meshes": (_texts, "a mesh such as \"dp=2,tp=4\", or a list of meshes"),
+    "meshes": (_texts, 'a mesh such as "dp=2,tp=4", or a list of meshes'),
     "count": (_count, "a whole number of at least 1"),
     "flag": (_flag, "true or false"),
     "seconds": (_seconds, "a number of seconds above 0"),

@@ -1,8 +1,8 @@
 """Code frames: the lines of a file around the places of a finding, with markers below them.
 
-    3 │   params:
-    4 │     up_proj.weight: {tp: shrd(0)}
-      │                          ^^^^^^^
+3 │   params:
+4 │     up_proj.weight: {tp: shrd(0)}
+  │                          ^^^^^^^
 """
 
 from collections.abc import Iterable, Iterator
@@ -85,7 +85,7 @@ class _Frame:
 
     def _markers(self, layer: list[tuple[int, int, Mark]]) -> Iterator[str]:
         """Underlines from left to right; the last one's label beside it, the others' below, each under its own."""
-        last_start, last_end, last = layer[-1]
+        _, last_end, last = layer[-1]
         inline = last.label if last_end + 1 + width(last.label) <= self.room else ""
         yield self._underlines(layer) + (f" {self._label(inline, last)}" if inline else "")
         waiting = [m for m in layer if m[2].label and (m is not layer[-1] or not inline)]
@@ -150,9 +150,8 @@ class _Frame:
         """Places of one line that can be shown together: a line too long for that is shown again."""
         groups: list[list[_Place]] = []
         for place in sorted(places, key=lambda p: (p.start, p.end)):
-            if groups and place.end - groups[-1][0].start <= self.room * 2 // 3:
-                groups[-1].append(place)
-            elif groups and len(_line(self.source, place.line)) <= self.room:
+            is_short = len(_line(self.source, place.line)) <= self.room
+            if groups and (is_short or place.end - groups[-1][0].start <= self.room * 2 // 3):
                 groups[-1].append(place)
             else:
                 groups.append([place])
@@ -216,7 +215,7 @@ def _shown(places: list[_Place], source: Source) -> list[int]:
         if place.mark.main:
             numbers.update(_context(source, place))
     ordered = sorted(numbers)
-    filled = []
+    filled: list[int] = []
     for number in ordered:
         if filled and number == filled[-1] + 2:
             filled.append(number - 1)

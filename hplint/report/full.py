@@ -15,7 +15,7 @@ MODULES = 8
 def full(
     diagnostics: Iterable[Diagnostic], style: Style, why: Callable[[Diagnostic], str] | None = None
 ) -> Iterator[str]:
-    """Lines of the report, a blank one after each finding. ``why`` gives the paragraph about the run time that -v adds."""
+    """Lines of the report, a blank one after each finding. ``why`` gives the words about the run time that -v adds."""
     for diagnostic in diagnostics:
         yield _head(diagnostic, style)
         yield from (INDENT + line for line in wrap(diagnostic.message, style.width - 2, style))

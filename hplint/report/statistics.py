@@ -13,3 +13,15 @@ def statistics(diagnostics: Iterable[Diagnostic], style: Style) -> Iterator[str]
     size = len(str(max(counts.values(), default=0)))
     for (code, severity, name), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         yield f"{count:>{size}}  {style.paint(code, severity)}  {severity:<7}  {name}"
+
+
+def statistics_json(diagnostics: Iterable[Diagnostic]) -> str:
+    """The same as a JSON object, with a line end."""
+    import json
+
+    counts = Counter((d.code, d.severity, d.name) for d in diagnostics)
+    rows = [
+        {"code": code, "name": name, "severity": severity, "count": count}
+        for (code, severity, name), count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    return json.dumps({"version": 1, "statistics": rows}, indent=2) + "\n"

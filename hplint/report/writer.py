@@ -1,9 +1,12 @@
 """The one door through which reports leave."""
 
 import os
+import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import IO
 
+from hplint.errors import RequestError
 from hplint.report.style import Style, wants_color
 
 PIPE_WIDTH = 100
@@ -15,13 +18,17 @@ WIDEST = 120
 class Writer:
     """Writes text to a stream in whatever encoding it has; characters that it lacks are shown escaped.
 
-    A closed pipe raises BrokenPipeError, which cli/main.py ends the run on in silence.
+    A reader that closed the pipe ends the writing in silence: what was found still decides the exit code. ``stream``
+    is None where the process has no such stream.
     """
 
-    def __init__(self, stream: IO[str], color: str = "auto", environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self, stream: IO[str] | None, color: str = "auto", environment: Mapping[str, str] = os.environ
+    ) -> None:
         self.stream = stream
-        encoding = getattr(stream, "encoding", None) or "utf-8"
+        self.choice = color
         self.is_terminal = _is_terminal(stream)
+        encoding = getattr(stream, "encoding", None) or "utf-8"
         self.style = Style(wants_color(color, self.is_terminal, environment), encoding, self._width(environment))
 
     def lines(self, lines: Iterable[str]) -> None:
@@ -30,6 +37,8 @@ class Writer:
 
     def text(self, text: str) -> None:
         """Write a text as it stands."""
+        if self.stream is None or not text:
+            return
         encoding = self.style.encoding
         try:
             text.encode(encoding)
@@ -37,16 +46,32 @@ class Writer:
             text = text.encode(encoding, "backslashreplace").decode(encoding)
         except LookupError:  # A stream that names an encoding of its own: let it decide.
             pass
-        self.stream.write(text)
+        try:
+            self.stream.write(text)
+        except OSError as error:
+            self._give_up(error)
 
     def flush(self) -> None:
-        self.stream.flush()
+        """Hand over what is written so far, and learn here whether it arrives."""
+        if self.stream is not None:
+            try:
+                self.stream.flush()
+            except OSError as error:
+                self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        stream, self.stream = self.stream, None
+        if stream is not None and stream in (sys.stdout, sys.stderr):
+            # The interpreter flushes both once more when it ends, and would complain.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise RequestError(f"the report cannot be written: {error.strerror}") from None
 
     def _width(self, environment: Mapping[str, str]) -> int:
         columns = environment.get("COLUMNS", "")
         if columns.isdecimal() and int(columns) > 0:
             return _bounded(int(columns))
-        if not self.is_terminal:
+        if not self.is_terminal or self.stream is None:
             return PIPE_WIDTH
         try:
             return _bounded(os.get_terminal_size(self.stream.fileno()).columns or PIPE_WIDTH)
@@ -54,12 +79,29 @@ class Writer:
             return PIPE_WIDTH
 
 
+def write_file(path: str, text: str) -> None:
+    """Write a file whole or not at all. Raises RequestError."""
+    target = Path(path)
+    scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        if target.exists() and not target.is_file():  # /dev/stdout, a named pipe: nothing to replace
+            target.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+            return
+        scratch.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+        scratch.replace(target)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise RequestError(f"{path} cannot be written: {reason}") from None
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
 def _bounded(columns: int) -> int:
     return max(40, min(columns, WIDEST))
 
 
-def _is_terminal(stream: IO[str]) -> bool:
+def _is_terminal(stream: IO[str] | None) -> bool:
     try:
-        return stream.isatty()
-    except (AttributeError, ValueError):
+        return stream is not None and stream.isatty()
+    except ValueError:
         return False

@@ -1,0 +1,61 @@
+"""hplint check: find what is wrong with plans."""
+
+import sys
+from typing import Any
+
+import click
+
+from hplint.cli.options import color_option, option, run_options
+
+
+@click.command(short_help="Check plans.")
+@click.argument("paths", nargs=-1)
+@click.option("--stdin-filename", metavar="NAME", help="The name of the text that is read from -.")
+@run_options
+@option("select")
+@option("ignore")
+@option("extend-select")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "info", "never"]),
+    default="warning",
+    show_default=True,
+    help="Least severity that makes the exit code 1.",
+)
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
+@click.option(
+    "--output-format",
+    type=click.Choice(["full", "concise", "json"]),
+    default="full",
+    show_default=True,
+    help="Code frames, one line a finding, or one JSON object.",
+)
+@click.option("--output-file", metavar="FILE", help="Write the report to a file.")
+@click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
+@click.option("--show-files", is_flag=True, help="List the files that hold plans, and check nothing.")
+@click.option("-q", "--quiet", is_flag=True, help="Findings alone: no summary, no notes.")
+@click.option("-v", "--verbose", is_flag=True, help="Also say what happens at run time, and name all modules.")
+@color_option
+def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> int:
+    """Check the plans in PATHS: files, folders (the current one by default), or - for the standard input.
+
+    Exits with 0 when all is well, 1 when something was found, 2 when the request is wrong, 3 for a fault of hplint.
+    """
+    from hplint.cli.request import request
+    from hplint.cli.status import exit_code
+    from hplint.report.deliver import Wishes, deliver
+    from hplint.report.writer import Writer
+
+    asked = request(paths or (".",), given, stdin_filename)
+    writer = Writer(sys.stdout, given["color"])
+    if given["show_files"]:
+        from hplint.lint.collect import collect
+
+        writer.lines(d.source.path for d in collect(asked.paths, asked.stdin, asked.stdin_filename).documents)
+        return 0
+    from hplint.lint.session import lint
+
+    run = lint(asked)
+    wishes = Wishes(given["output_format"], given["statistics"], given["quiet"], given["verbose"])
+    deliver(run, wishes, writer, Writer(sys.stderr, given["color"]), given["output_file"])
+    return exit_code(run, given["fail_on"], given["exit_zero"])

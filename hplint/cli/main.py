@@ -1,0 +1,113 @@
+"""Runs a command line: finds the command, and prints whatever goes wrong, in one place."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from hplint.cli.groups import LazyGroup
+from hplint.errors import HplintError, RequestError
+from hplint.text.near import near
+from hplint.text.wording import listing
+
+COMMANDS = {
+    "check": ("hplint.cli.check:check", "Check plans (this is what hplint PATHS does)."),
+    "plan": ("hplint.cli.plan:plan", "Show what a plan comes to."),
+    "model": ("hplint.cli.model:model", "Show or write the module tree of a model."),
+    "explain": ("hplint.cli.explain:explain", "Explain a rule: what it reports, why, and what to do."),
+    "rules": ("hplint.cli.rules:rules", "List all rules."),
+}
+HELP = """Check sharding plans against the model and the mesh, before a cluster starts.
+
+hplint PATHS is short for hplint check PATHS; its options are under hplint check --help.
+"""
+INTERRUPTED = 130
+OWN_FAULT = 3
+
+
+def command_line() -> click.Command:
+    """The whole command line. A first word that is no command is a path: the command is check."""
+    group = LazyGroup(
+        "hplint",
+        COMMANDS,
+        default="check",
+        help=HELP,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    group.params.append(click.Option(["-V", "--version"], is_flag=True, is_eager=True, help="Show the version."))
+    return group
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line; the exit code. Tells errors on the standard error stream and never raises."""
+    try:
+        with command_line().make_context("hplint", list(arguments)) as context:
+            code = context.command.invoke(context)
+            return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.UsageError as error:
+        return _tell(_request_error(error))
+    except HplintError as error:
+        return _tell(error)
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        return 0
+    except Exception as error:
+        return _own_fault(error)
+
+
+def _tell(error: HplintError) -> int:
+    from hplint.report.errors import error_lines
+    from hplint.report.writer import Writer
+
+    writer = Writer(sys.stderr)
+    writer.lines(error_lines(error, writer.style))
+    return error.exit_code
+
+
+def _own_fault(error: Exception) -> int:
+    from hplint.model.failure import SpecError
+
+    if isinstance(error, SpecError):
+        return _tell(RequestError(error.reason, error.hint))
+    if os.environ.get("HPLINT_DEBUG"):
+        raise error
+    words = str(error).splitlines() or [""]
+    _tell(
+        HplintError(
+            f"a fault of hplint itself: {type(error).__name__}: {words[0]}",
+            "run it again with HPLINT_DEBUG=1 and report the traceback with the command and the plan",
+        )
+    )
+    return OWN_FAULT
+
+
+def _request_error(error: click.UsageError) -> RequestError:
+    """Click's complaint in our words, with near names."""
+    command = error.ctx.command_path if error.ctx else "hplint"
+    help_hint = f"`{command} --help` lists the options"
+    if isinstance(error, click.NoSuchOption):
+        known = (
+            [o for p in error.ctx.command.get_params(error.ctx) for o in (*p.opts, *p.secondary_opts)]
+            if error.ctx
+            else []
+        )
+        names = near(error.option_name, [*known, "--version"])
+        return RequestError(f"no such option: {error.option_name}", _meant(names) or help_hint)
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        return RequestError(f"{error.param.human_readable_name} is missing", help_hint)
+    if isinstance(error, click.BadParameter) and error.param is not None:
+        name = error.param.opts[-1] if error.param.param_type_name == "option" else error.param.human_readable_name
+        return RequestError(f"{name}: {_lowered(error.message)}")
+    return RequestError(_lowered(error.message), help_hint)
+
+
+def _meant(names: list[str]) -> str:
+    return f"did you mean {listing(names, 'or')}?" if names else ""
+
+
+def _lowered(message: str) -> str:
+    return (message[:1].lower() + message[1:]).rstrip(".").replace("'", "`")

@@ -1,0 +1,65 @@
+"""Options that several commands take, worded by the one table of options."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from hplint.config.options import BY_NAME
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def option(name: str) -> Callable[[Function], Function]:
+    """The command line's form of an option of the table: flags get a ``--no-`` form, lists may be repeated."""
+    entry = BY_NAME[name]
+    text = entry.doc
+    match entry.kind:
+        case "flag" if name == "derive":
+            return click.option("--derive/--no-derive", default=None, help=text)
+        case "flag":
+            return click.option(f"--{name}/--no-{name}", default=None, help=text)
+        case "count":
+            return click.option(f"--{name}", type=click.IntRange(min=1), metavar="N", help=text)
+        case "seconds":
+            return click.option(f"--{name}", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help=text)
+        case "meshes" | "paths" | "texts":
+            metavar = {"meshes": "AXES", "paths": "DIR", "texts": "RULES"}[entry.kind]
+            return click.option(f"--{name}", multiple=True, metavar=metavar, help=text)
+    return click.option(f"--{name}", metavar="SPEC", help=text)
+
+
+def _all(function: Function, decorators: list[Callable[[Function], Function]]) -> Function:
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return function
+
+
+def run_options(function: Function) -> Function:
+    """What a plan is checked against: model, mesh, flags."""
+    names = ("model", "mesh", "ep", "sequence-parallel", "loss-parallel", "derive", "seq-len")
+    return _all(function, [*(option(n) for n in names), source_options])
+
+
+def source_options(function: Function) -> Function:
+    """Where sources and settings come from, and how models are built."""
+    return _all(
+        function,
+        [
+            option("src"),
+            click.option("--config", metavar="FILE", help="Configuration file to use instead of the nearest one."),
+            click.option("--isolated", is_flag=True, help="Use no configuration file."),
+            click.option("--no-cache", is_flag=True, help="Neither read nor write caches."),
+            option("build-timeout"),
+        ],
+    )
+
+
+def color_option(function: Function) -> Function:
+    """Whether to paint."""
+    return click.option(
+        "--color",
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        help="Colours; auto heeds NO_COLOR, FORCE_COLOR and the terminal.",
+    )(function)
