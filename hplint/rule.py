@@ -16,6 +16,7 @@ from hplint.plan.fault import Fault
 from hplint.plan.layout import CONTRACT_FIELDS, INPUT_FIELDS, OUTPUT_FIELDS, Layout, Layouts
 from hplint.plan.placement import PARTIAL, REPLICATE, Placement, shard
 from hplint.plan.written import Written
+from hplint.resolve.biases import BiasedWeight, biased_weights
 from hplint.resolve.coverage import Coverage, Declared
 from hplint.resolve.topology import CANONICAL_AXES, FSDP_AXES, WHEN_WORDS, Topology
 from hplint.text.near import near, one_near
@@ -45,8 +46,8 @@ def on_plan(code: str, name: str, severity: str = "error") -> Rule:
 
 __all__ = [
     "CANONICAL_AXES", "CONTRACT_FIELDS", "FSDP_AXES", "INPUT_FIELDS", "OUTPUT_FIELDS", "PARTIAL", "REPLICATE",
-    "START", "UNKNOWN", "WHEN_WORDS", "Boundary", "Case", "ContractField", "Coverage", "Declared", "Edit", "Entry",
-    "Fault", "Finding", "Fix", "InnerOutSrc", "Layout", "Layouts", "Module", "ModuleTree", "Placement", "Related",
-    "Rule", "Span", "Target", "Tensor", "Text", "Topology", "Written", "listing", "near", "on_fault", "on_plan",
-    "one_near", "plural", "quote", "shard",
+    "START", "UNKNOWN", "WHEN_WORDS", "BiasedWeight", "Boundary", "Case", "ContractField", "Coverage", "Declared",
+    "Edit", "Entry", "Fault", "Finding", "Fix", "InnerOutSrc", "Layout", "Layouts", "Module", "ModuleTree",
+    "Placement", "Related", "Rule", "Span", "Target", "Tensor", "Text", "Topology", "Written", "biased_weights",
+    "listing", "near", "on_fault", "on_plan", "one_near", "plural", "quote", "shard",
 ]  # fmt: skip

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 from hplint.model.tree import ModuleTree
 from hplint.plan.entry import Entry
 from hplint.plan.fault import Fault
+from hplint.plan.layout import Layout
+from hplint.plan.placement import Placement
 from hplint.plan.plan import Plan
+from hplint.resolve.layouts import complete
 from hplint.resolve.resolved import ResolvedPlan
-from hplint.resolve.topology import Topology
+from hplint.resolve.topology import CANONICAL_AXES, Topology
 from hplint.text.span import Span
 
 if TYPE_CHECKING:
@@ -67,6 +70,16 @@ class Case:
 
             self._written = tuple(written(self.plan))
         return self._written
+
+    def laid_out(self, layout: Layout | None) -> tuple[Placement, ...] | None:
+        """The placements over the active axes; replicate on all of them for a layout that nobody declared (S4, S5).
+        None where one could not be read, or where an axis is unknown and may be a misspelt one."""
+        if layout is None:
+            layout = Layout({})
+        if not all(axis in CANONICAL_AXES or axis in self.topology.mesh for axis in layout.placements):
+            return None
+        placements = tuple(p for p in complete(layout, self.topology.active_axes).values() if p is not None)
+        return placements if len(placements) == len(self.topology.active_axes) else None
 
     def place(self, boundary: "Boundary", name: str | None = None) -> tuple[Span, Entry | None]:
         """Where a finding about a boundary stands when no token of its own is at fault: the key of the field that an

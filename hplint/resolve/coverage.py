@@ -8,8 +8,9 @@ from hplint.derive.boundary import Boundary
 from hplint.model.tree import ModuleTree, Node, Tensor
 from hplint.plan.entry import Entry
 from hplint.plan.layout import Layout
+from hplint.resolve.layouts import cutting_axes
 from hplint.resolve.resolved import ResolvedPlan
-from hplint.resolve.topology import Topology
+from hplint.resolve.topology import CANONICAL_AXES, Topology
 from hplint.text.near import near
 
 _GLOB = frozenset("*?[")
@@ -28,24 +29,19 @@ class Declared(NamedTuple):
     layout: Layout
     tensor: Tensor | None
 
-    @property
-    def is_expert(self) -> bool:
-        """Whether it goes to the expert mesh instead of the main one (facts 2.4)."""
-        return self.boundary.ep_size is not None and self.path.startswith("experts.")
-
 
 @dataclass(slots=True)
 class Coverage:
-    """``laid`` are the declared parameters with any placement besides replicate; ``twice`` pairs each parameter's first
-    declaration with a further one, in the order of the boundaries."""
+    """``laid`` are the declared parameters with any placement besides replicate; ``unknown`` those that the model
+    does not have; ``twice`` pairs each parameter's first declaration with a further one, in boundary order."""
 
     tree: ModuleTree
     topology: Topology
     declared: list[Declared] = field(default_factory=list)
     laid: list[Declared] = field(default_factory=list)
+    unknown: list[Declared] = field(default_factory=list)
     twice: list[tuple[Declared, Declared]] = field(default_factory=list)
     _covered: set[str] = field(default_factory=set)
-    _unknown: list[Declared] = field(default_factory=list)
     _unsettled: dict[str, set[str]] = field(default_factory=dict)
     _loose_keys: tuple[str, ...] = ()
     _below: dict[int, tuple[str, ...]] = field(default_factory=dict)
@@ -59,12 +55,17 @@ class Coverage:
         return aside is None or aside.isdisjoint(fields)
 
     def axes(self, parameter: Declared) -> Mapping[str, int | None]:
-        """The axes whose placements count for a parameter, with their sizes (None: unknown). On the boundaries of
-        marked experts only ``ep`` counts for the experts, and it counts for nothing else (facts 2.4)."""
-        if parameter.is_expert and not self.topology.has_ep_axis:
-            size = None if "ep" in self.topology.assumed else parameter.boundary.ep_size
-            return {"ep": size}
-        return {axis: self.topology.size(axis) for axis in self.topology.active_axes}
+        """The axes whose placements count for a parameter, with their sizes (None: unknown)."""
+        boundary, topology = parameter.boundary, self.topology
+        sizes = {axis: topology.size(axis) for axis in cutting_axes(boundary, parameter.path, topology)}
+        if "ep" in sizes and boundary.ep_size is not None and "ep" not in topology.assumed:
+            sizes["ep"] = boundary.ep_size
+        return sizes
+
+    def is_readable(self, layout: Layout) -> bool:
+        """Whether all of it is understood: a misspelt axis may stand for any other."""
+        known = layout.placements.keys() <= {*CANONICAL_AXES, *self.topology.mesh}
+        return known and None not in layout.placements.values()
 
     def below(self, fqn: str) -> tuple[str, ...]:
         """Relative names of all parameters of a module and of what lies below it."""
@@ -102,7 +103,7 @@ class Coverage:
         covered = self._covered | resolved.special.keys()
         for names in self.tree.ties:
             covered.update(names[1:])
-        for parameter in self._unknown:
+        for parameter in self.unknown:
             prefix = f"{parameter.boundary.fqn}." if parameter.boundary.fqn else ""
             covered.update(prefix + name for name in self.meant(parameter))
         for name, tensor in self.tree.parameters.items():
@@ -155,7 +156,7 @@ def _declare(
     declared = Declared(boundary, path, name, layout, tensor)
     found.declared.append(declared)
     if tensor is None:
-        found._unknown.append(declared)
+        found.unknown.append(declared)
     found._covered.add(real)
     if any(p is not None and p.kind != "replicate" for p in layout.placements.values()):
         found.laid.append(declared)

@@ -1,0 +1,35 @@
+"""HPL201 unknown-axis: an axis that no mesh of this kind has (R117), or a misspelt one in inner_out_src (S30)."""
+
+from collections.abc import Iterator
+
+from hplint.rule import CANONICAL_AXES, Case, Finding, listing, near, on_plan, quote
+
+RULE = on_plan("HPL201", "unknown-axis")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    allowed = dict.fromkeys((*CANONICAL_AXES, *case.topology.mesh))
+    for w in case.written:
+        if w.axis not in allowed:
+            message = f"{quote(w.axis)} is no mesh axis: planning stops here"
+            yield Finding(w.axis_span, message, _help(w.axis, allowed), w.entry, field=w.field)
+    for entry in case.plan.entries:
+        if entry.inner_out_src and entry.inner_out_src.layouts:
+            for layout in entry.inner_out_src.layouts.values():
+                for axis in layout.placements:
+                    if axis not in allowed:
+                        yield Finding(
+                            layout.axis_spans.get(axis) or layout.name_span or entry.inner_out_src.span,
+                            f"{quote(axis)} is no mesh axis: it is ignored, and the output counts as replicated",
+                            _help(axis, allowed),
+                            entry,
+                            field="inner_out_src",
+                            severity="warning",
+                        )
+
+
+def _help(axis: str, allowed: dict[str, None]) -> str:
+    names = [a for a in allowed if a == axis.strip()] or near(axis.strip(), allowed)
+    if names:
+        return f"did you mean {listing(names, 'or')}? Axes are {listing(allowed, most=12)}"
+    return f"axes are {listing(allowed, most=12)}"

@@ -1,0 +1,32 @@
+"""HPL308 colwise-bias: a bias that does not follow its output-sharded weight (R135)."""
+
+from collections.abc import Iterator
+
+from hplint.rule import Case, Finding, Related, biased_weights, on_plan, quote, shard
+
+RULE = on_plan("HPL308", "colwise-bias")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if not (coverage := case.coverage):
+        return
+    for weight in biased_weights(coverage):
+        wanted = shard(weight.dim)
+        if weight.is_rowwise or weight.bias_tp in (wanted, shard(-1)):
+            continue
+        key, bias = weight.declared.layout.name_span, weight.bias
+        span, entry = case.place(weight.declared.boundary, "params")
+        if bias is None:
+            text, place = "is not declared", key
+        else:
+            text, place = f"is {quote(weight.bias_tp)} on `tp`", bias.placement_spans.get("tp") or bias.name_span
+        related = (Related(f"{quote(weight.declared.path)} is {quote(wanted)} on `tp`", key),) if key and bias else ()
+        yield Finding(
+            place or key or span,
+            f"{quote(weight.bias_path)} {text}, but its weight is cut on the output dim: planning stops here",
+            f"write {quote(f'{weight.bias_path}: {{tp: {wanted}}}')}, so that the bias follows its weight",
+            entry,
+            weight.declared.boundary.fqn,
+            "params",
+            related,
+        )

@@ -1,0 +1,45 @@
+"""HPL104 unknown-parameter: a params key that is no parameter below the boundary (R153)."""
+
+from collections.abc import Iterator
+
+from hplint.rule import Case, Coverage, Declared, Finding, listing, on_plan, quote
+
+RULE = on_plan("HPL104", "unknown-parameter")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if not (coverage := case.coverage):
+        return
+    for parameter in coverage.unknown:
+        span = parameter.layout.name_span
+        if span is None:
+            continue
+        stacked = any(parameter.path in sources for sources in parameter.boundary.ep_stack.values())
+        message = (
+            f"{quote(parameter.path)} is no parameter below this boundary: planning accepts it, but apply stops "
+            "with an AttributeError after other boundaries have been changed"
+        )
+        if stacked:
+            message = (
+                f"{quote(parameter.path)} does not exist any more when the plan is applied: the experts of this "
+                "boundary are stacked into one parameter before that, and apply stops"
+            )
+        yield Finding(
+            span,
+            message,
+            _help(parameter, coverage, stacked),
+            parameter.boundary.origin.get("params"),
+            parameter.boundary.fqn,
+            "params",
+        )
+
+
+def _help(parameter: Declared, coverage: Coverage, stacked: bool) -> str:
+    if stacked:
+        return f"stacked parameters here: {listing(parameter.boundary.ep_stack)}"
+    if meant := coverage.meant(parameter):
+        return f"did you mean {listing(meant, 'or')}?"
+    names = coverage.below(parameter.boundary.fqn)
+    if not names:
+        return "the module has no parameters at all"
+    return f"parameters here: {listing(names)} (paths are relative to the boundary)"
