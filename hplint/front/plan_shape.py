@@ -11,12 +11,10 @@ _TELLING = frozenset(ENTRY_KEYS) - {"match", "when", "params", "out_names", "is_
 """Keys that hardly any other kind of file uses."""
 
 
-_EVIDENCE = re.compile(rf"\b(?:{PLAN_OVERRIDES}|{'|'.join(sorted(_TELLING))})\b|# *hplint:")
-
-
 def is_about_plans(text: str) -> bool:
     """Whether a text that cannot be read was most likely meant as a plan: it has words that no other file has."""
-    return _EVIDENCE.search(text) is not None
+    words = (PLAN_OVERRIDES, "ModuleShardingSpec", *sorted(_TELLING))
+    return re.search(rf"\b(?:{'|'.join(words)})\b|# *hplint:", text) is not None
 
 
 def is_entry_list(node: Sequence) -> bool:

@@ -11,7 +11,6 @@ Faults recorded here (see entries.py for those of entries):
 
 from itertools import pairwise
 
-from hplint.front.directives import read_directives
 from hplint.front.entries import read_entries
 from hplint.front.keys import ACCELERATOR, ACCELERATOR_KEYS, PLAN_OVERRIDES, YAML
 from hplint.front.nodes import Mapping, Node, Scalar, Sequence, UnknownNode, is_text, plain, type_name
@@ -22,7 +21,6 @@ from hplint.front.yaml_words import Problem
 from hplint.plan.entry import Flag, Text
 from hplint.plan.fault import Fault
 from hplint.plan.plan import Accelerator, Document, Number, Plan
-from hplint.text.comments import yaml_comments
 from hplint.text.near import one_near
 from hplint.text.source import Source
 from hplint.text.span import START, Span
@@ -41,6 +39,9 @@ def read_yaml(source: Source, tabs: bool = False) -> Document:
     stream = compose(text)
     document = Document(source)
     if "hplint:" in text:
+        from hplint.front.directives import read_directives
+        from hplint.text.comments import yaml_comments
+
         document.directives, document.faults = read_directives(yaml_comments(text, stream.opaque))
     _read_trees(document, stream)
     return document
