@@ -10,5 +10,4 @@ RULE = on_fault("HPL001", "syntax-error")
 def check(case: Case) -> Iterator[Finding]:
     for fault in case.faults(RULE.name):
         related = tuple(Related(*place) for place in fault.related)
-        message = f"{fault.data['message']}: a loader refuses the whole file"
-        yield Finding(fault.span, message, help=fault.data.get("help", ""), related=related)
+        yield Finding(fault.span, fault.data["message"], help=fault.data.get("help", ""), related=related)
