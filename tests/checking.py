@@ -11,6 +11,7 @@ from hplint.derive.derive import derive_boundaries
 from hplint.front.read import read_document
 from hplint.lint.case import Case  # noqa: F401 - re-exported for rule tests
 from hplint.lint.diagnostic import Diagnostic
+from hplint.lint.pairing import _mismatches
 from hplint.lint.registry import Registry
 from hplint.lint.run import Engine
 from hplint.lint.select import Selection
@@ -60,7 +61,9 @@ def check_text(
     found = engine().check_document(document)
     resolved = []
     for plan in document.plans:
-        diagnostics, result = engine().check(plan, tree, topology, finder(), faults)
+        # What pairing a file with a mesh would record.
+        own = _mismatches(plan.accelerator, topology.mesh, None) if plan.accelerator and topology.mesh else ()
+        diagnostics, result = engine().check(plan, tree, topology, finder(), (*faults, *own))
         found += diagnostics
         resolved.append(result)
     found.sort(key=lambda d: (d.span, d.code))

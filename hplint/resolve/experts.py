@@ -17,6 +17,10 @@ from hplint.plan.plan import Plan
 from hplint.resolve.topology import Topology
 
 
+EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts")
+"""Where a configuration says how many experts there are; the second is how some spell the first when written out."""
+
+
 def expert_region(
     plan: Plan, tree: ModuleTree, topology: Topology, derived: dict[str, Boundary]
 ) -> Iterator[Fault]:
@@ -40,7 +44,7 @@ def _problems(tree: ModuleTree, topology: Topology, ep: int) -> Iterator[dict[st
             region *= size
         if axes and region % ep:
             yield {"problem": "region", "region": region, "axes": axes}
-    for key in ("num_experts", "n_routed_experts"):
+    for key in EXPERT_COUNTS:
         experts = tree.config.get(key)
         if type(experts) is int and experts > 0:
             if experts % ep:
