@@ -31,6 +31,11 @@ class BiasedWeight(NamedTuple):
         """Whether the weight is cut on its last (input) dim: ranks then hold partial results."""
         return self.dim == self.dims - 1
 
+    @property
+    def bias_name(self) -> str:
+        """Full name of the bias."""
+        return self.declared.name.rpartition("weight")[0] + "bias"
+
 
 def biased_weights(coverage: Coverage) -> Iterator[BiasedWeight]:
     """All of them, unreadable declarations and those that tp does not really cut left out."""

@@ -88,11 +88,11 @@ class Coverage:
     def meant(self, parameter: Declared) -> list[str]:
         """The parameters that an unknown path probably means, nearest first: misspelt, without its last part
         (``q_proj``), or with the boundary's own name in front."""
-        names = self.below(parameter.boundary.fqn)
-        path = parameter.path
+        fqn, path = parameter.boundary.fqn, parameter.path
+        names = self.below(fqn)
         inside = [n for n in names if n.startswith(f"{path}.")]
-        outside = [n for n in names if path.endswith(f".{n}")]
-        return (near(path, names) or inside or sorted(outside, key=len, reverse=True))[:3]
+        outside = [n for n in names if path.endswith(f".{n}") and f".{fqn}.".endswith(f".{path[: -len(n)]}")]
+        return (outside or near(path, names) or inside)[:3]
 
     def uncovered(self, resolved: ResolvedPlan) -> Iterator[tuple[str, str | None]]:
         """(full name, nearest boundary above or None) of each trainable parameter that nothing covers (R141).

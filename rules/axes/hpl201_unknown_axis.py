@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import CANONICAL_AXES, Case, Finding, listing, near, on_plan, quote
+from hplint.rule import CANONICAL_AXES, OUTPUT, Case, Finding, Written, listing, near, on_plan, one_near, quote
 
 RULE = on_plan("HPL201", "unknown-axis")
 
@@ -12,7 +12,7 @@ def check(case: Case) -> Iterator[Finding]:
     for w in case.written:
         if w.axis not in allowed:
             message = f"{quote(w.axis)} is no mesh axis: planning stops here"
-            yield Finding(w.axis_span, message, _help(w.axis, allowed), w.entry, field=w.field)
+            yield Finding(w.axis_span, message, _help(w.axis, allowed, _level(w)), w.entry, field=w.field)
     for entry in case.plan.entries:
         if entry.inner_out_src and entry.inner_out_src.layouts:
             for layout in entry.inner_out_src.layouts.values():
@@ -28,8 +28,16 @@ def check(case: Case) -> Iterator[Finding]:
                         )
 
 
-def _help(axis: str, allowed: dict[str, None]) -> str:
-    names = [a for a in allowed if a == axis.strip()] or near(axis.strip(), allowed)
-    if names:
+def _level(w: Written) -> str:
+    """What to write where the axis level seems to be forgotten: ``{output: shard(0)}`` reads as an axis ``output``."""
+    if w.placement is None or w.name != OUTPUT or not w.entry.contract[w.field].shorthand:
+        return ""
+    return f"; an output of that name needs an axis level: {quote(f'{w.axis}: {{tp: {w.placement}}}')}"
+
+
+def _help(axis: str, allowed: dict[str, None], more: str = "") -> str:
+    bare = axis.strip()
+    one = bare if bare in allowed else one_near(bare, allowed)
+    if names := [one] if one else near(bare, allowed):
         return f"did you mean {listing(names, 'or')}? Axes are {listing(allowed, most=12)}"
-    return f"axes are {listing(allowed, most=12)}"
+    return f"axes are {listing(allowed, most=12)}{more}"

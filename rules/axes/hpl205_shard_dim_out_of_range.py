@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, on_plan, plural, quote
+from hplint.rule import Case, Finding, on_plan, quote
 
 RULE = on_plan("HPL205", "shard-dim-out-of-range")
 
@@ -22,14 +22,15 @@ def check(case: Case) -> Iterator[Finding]:
             # The dim is wrong in every topology, but where its axis does not count the runtime never looks at it.
             if axis not in counted and (written is None or axis not in ("tp", "cp", "ep")):
                 continue
+            if written is None and not coverage.settled(parameter.boundary, "params"):
+                continue
             span, entry = case.place(parameter.boundary, "params")
             dims = f"dims 0 to {len(shape) - 1}" if len(shape) > 1 else "dim 0 alone" if shape else "no dims"
-            effect = "planning stops here" if axis in counted else f"planning stops as soon as {quote(axis)} is active"
+            effect = "planning stops here" if axis in counted else f"planning stops as soon as {quote(axis)} cuts it"
             yield Finding(
                 written or span,
-                f"{quote(placement)} cuts a dim that {quote(parameter.path)} does not have: it has "
-                f"{plural(len(shape), 'dim')}, {list(shape)}; {effect}",
-                f"{quote(parameter.path)} has {dims}",
+                f"{quote(str(placement))} cuts a dim that {quote(parameter.path)} {list(shape)} does not have: {effect}",
+                f"{quote(parameter.path)} has {dims}; dims count from 0",
                 entry,
                 parameter.boundary.fqn,
                 "params",

@@ -30,11 +30,11 @@ def _of_boundary(case: Case, boundary: Boundary, source: str, destination: str) 
         yield from _compare(case, src or {}, dst, entry, boundary.fqn, destination)
 
 
-def _compare(
-    case: Case, src: Layouts, dst: Layouts, entry: Entry, module: str | None, field: str
-) -> Iterator[Finding]:
+def _compare(case: Case, src: Layouts, dst: Layouts, entry: Entry, module: str | None, field: str) -> Iterator[Finding]:
     for name, layout in dst.items():
         source = src.get(name) or Layout({})
+        if case.laid_out(source) is None:
+            continue
         for axis, placement in layout.placements.items():
             was = source.placements.get(axis, REPLICATE)
             if placement == PARTIAL and was not in (PARTIAL, None) and axis in ("tp", "cp", "ep"):
@@ -42,7 +42,7 @@ def _compare(
                 effect = f"as soon as {quote(axis)} is active" if inactive else "at the first call"
                 yield Finding(
                     layout.placement_spans.get(axis) or entry.keys[field],
-                    f"{quote(name)} goes from {quote(was)} to `partial` on {quote(axis)}, which no communication "
+                    f"{quote(name)} goes from {quote(str(was))} to `partial` on {quote(axis)}, which no communication "
                     f"does: redistribution stops {effect}",
                     "only a source can be partial; write `replicate` or `shard(N)` here",
                     entry,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Entry, Finding, Span, listing, on_plan, plural, quote
+from hplint.rule import Case, Entry, Finding, Span, biased_weights, listing, on_plan, quote
 
 RULE = on_plan("HPL307", "uncovered-parameter")
 
@@ -13,7 +13,11 @@ def check(case: Case) -> Iterator[Finding]:
         return
     groups: dict[str, list[str]] = {}
     boundaries: set[str] = set()
+    # HPL308 tells of the biases that must follow a weight: the runtime stops there first.
+    told = {w.bias_name for w in biased_weights(coverage) if w.bias is None and not w.is_rowwise}
     for name, nearest in coverage.uncovered(resolved):
+        if name in told:
+            continue
         if nearest is not None:
             boundaries.add(nearest)
         group = name.rpartition(".")[0] if nearest is None else nearest
@@ -47,7 +51,7 @@ def _place(case: Case, boundary: str | None) -> tuple[Span, Entry | None, bool]:
 def _help(names: list[str], dropped: bool) -> str:
     if dropped:
         return (
-            f"params replaces everything that was derived for this boundary: write {plural(len(names), 'more key')}, "
-            f"such as {quote(names[0])}, with `replicate` where nothing should be cut"
+            "params replaces everything that was derived for this boundary: declare "
+            f"{quote(names[0]) if len(names) == 1 else 'these'} too, with `replicate` where nothing should be cut"
         )
     return "add an entry for the module whose params declare every parameter, with `replicate` where nothing is cut"

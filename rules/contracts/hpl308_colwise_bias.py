@@ -19,8 +19,11 @@ def check(case: Case) -> Iterator[Finding]:
         if bias is None:
             text, place = "is not declared", key
         else:
-            text, place = f"is {quote(weight.bias_tp)} on `tp`", bias.placement_spans.get("tp") or bias.name_span
-        related = (Related(f"{quote(weight.declared.path)} is {quote(wanted)} on `tp`", key),) if key and bias else ()
+            text = f"is {quote(str(weight.bias_tp))} on `tp`"
+            place = bias.placement_spans.get("tp") or bias.name_span
+        related = (
+            (Related(f"{quote(weight.declared.path)} is {quote(str(wanted))} on `tp`", key),) if key and bias else ()
+        )
         yield Finding(
             place or key or span,
             f"{quote(weight.bias_path)} {text}, but its weight is cut on the output dim: planning stops here",

@@ -44,8 +44,8 @@ def check(case: Case) -> Iterator[Finding]:
             yield _finding(case, weight, message, "declare one output, or put the boundary around this layer alone")
         elif weight.bias is not None and weight.bias_tp != REPLICATE:
             message = (
-                f"{quote(weight.bias_path)} is {quote(weight.bias_tp)} on `tp`, but its weight is cut on the input "
-                "dim, so every rank needs the whole bias: planning stops here"
+                f"{quote(weight.bias_path)} is {quote(str(weight.bias_tp))} on `tp`, but its weight is cut on the "
+                "input dim, so every rank needs the whole bias: planning stops here"
             )
             yield _finding(case, weight, message, "write `replicate` for the bias")
 

@@ -24,8 +24,8 @@ def check(case: Case) -> Iterator[Finding]:
         span, entry = case.place(parameter.boundary, "params")
         yield Finding(
             parameter.layout.placement_spans.get("tp", span),
-            f"{quote(parameter.path)} holds gate and up in one weight, which {quote(placement)} on `tp` does not cut "
-            "one by one: every rank would compute with the wrong halves, so planning stops here",
+            f"{quote(parameter.path)} holds gate and up in one weight, and {quote(str(placement))} on `tp` does not "
+            "cut them one by one: every rank would compute with the wrong halves, so planning stops here",
             "set an ep size above 1, which takes the experts off `tp`, or write `tp: replicate` for this weight",
             entry,
             parameter.boundary.fqn,
