@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from hplint.derive.boundary import Boundary
 from hplint.lint.case import Case
 from hplint.lint.diagnostic import Edit, Finding, Fix, Related
+from hplint.lint.injections import Injection, injections, wrapper_names
 from hplint.model.tree import Module, ModuleTree, Tensor
 from hplint.plan.entry import UNKNOWN, ContractField, Entry, InnerOutSrc, Target, Text
 from hplint.plan.fault import Fault
-from hplint.plan.layout import CONTRACT_FIELDS, INPUT_FIELDS, OUTPUT_FIELDS, Layout, Layouts
+from hplint.plan.layout import CONTRACT_FIELDS, INPUT_FIELDS, OUTPUT, OUTPUT_FIELDS, Layout, Layouts
 from hplint.plan.placement import PARTIAL, REPLICATE, Placement, shard
 from hplint.plan.written import Written
 from hplint.resolve.biases import BiasedWeight, biased_weights
@@ -45,9 +46,9 @@ def on_plan(code: str, name: str, severity: str = "error") -> Rule:
 
 
 __all__ = [
-    "CANONICAL_AXES", "CONTRACT_FIELDS", "FSDP_AXES", "INPUT_FIELDS", "OUTPUT_FIELDS", "PARTIAL", "REPLICATE",
+    "CANONICAL_AXES", "CONTRACT_FIELDS", "FSDP_AXES", "INPUT_FIELDS", "OUTPUT", "OUTPUT_FIELDS", "PARTIAL", "REPLICATE",
     "START", "UNKNOWN", "WHEN_WORDS", "BiasedWeight", "Boundary", "Case", "ContractField", "Coverage", "Declared",
-    "Edit", "Entry", "Fault", "Finding", "Fix", "InnerOutSrc", "Layout", "Layouts", "Module", "ModuleTree",
+    "Edit", "Entry", "Fault", "Finding", "Fix", "Injection", "InnerOutSrc", "Layout", "Layouts", "Module", "ModuleTree",
     "Placement", "Related", "Rule", "Span", "Target", "Tensor", "Text", "Topology", "Written", "biased_weights",
-    "listing", "near", "on_fault", "on_plan", "one_near", "plural", "quote", "shard",
+    "injections", "listing", "near", "on_fault", "on_plan", "one_near", "plural", "quote", "shard", "wrapper_names",
 ]  # fmt: skip

@@ -65,15 +65,19 @@ class Definition:
 
 def read_file(located: Located) -> SourceFile:
     """Parse a module's file. Never raises: what cannot be read has an ``error``."""
+    if located.file is None:
+        reason = "it is a compiled module" if located.kind == "compiled" else "it is built into Python"
+        return SourceFile(located, error=reason)
+    data, error = _bytes(located.file)
+    return SourceFile(located, error=error) if error else parse_file(located, data)
+
+
+def parse_file(located: Located, data: bytes) -> SourceFile:
+    """Parse a file's bytes. Never raises."""
     import warnings
 
     file = SourceFile(located)
-    if located.file is None:
-        file.error = "it is a compiled module" if located.kind == "compiled" else "it is built into Python"
-        return file
-    data, file.error = _bytes(located.file)
-    if file.error:
-        return file
+    name = located.file.name if located.file else located.name
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -81,11 +85,11 @@ def read_file(located: Located) -> SourceFile:
         package = located.name if located.kind == "package" else located.name.rpartition(".")[0]
         file.scope = Scope(file.tree.body, package)
     except SyntaxError as error:
-        file.error = f"{located.file.name} has a syntax error in line {error.lineno or 1} ({error.msg})"
+        file.error = f"{name} has a syntax error in line {error.lineno or 1} ({error.msg})"
     except (ValueError, LookupError) as error:
-        file.error = f"{located.file.name} is no Python source ({error})"
+        file.error = f"{name} is no Python source ({error})"
     except (RecursionError, MemoryError, OverflowError):
-        file.error = f"{located.file.name} is nested too deeply to be read"
+        file.error = f"{name} is nested too deeply to be read"
     if file.error:
         file.tree = file.scope = None
     return file

@@ -15,15 +15,17 @@ COMMUNICATES = (
 )  # fmt: skip
 ASKS = frozenset((
     "get_rank", "get_world_size", "is_initialized", "is_available", "get_backend", "get_process_group_ranks",
-    "get_global_rank", "get_group_rank", "get_node_local_rank", "is_nccl_available", "get_local_rank", "init_device_mesh",
-    "DeviceMesh", "Shard", "Replicate", "Partial", "ReduceOp",
+    "get_global_rank", "get_group_rank", "get_node_local_rank", "is_nccl_available", "get_local_rank",
+    "init_device_mesh", "DeviceMesh", "Shard", "Replicate", "Partial", "ReduceOp",
 ))  # fmt: skip
 """Names of torch.distributed that move no data."""
 KERNELS = ("triton", "flash_attn", "flash_attn_interface", "xformers", "torch_npu", "transformer_engine", "apex",
            "mindspeed", "flashinfer", "deep_gemm", "deep_ep", "grouped_gemm", "liger_kernel", "fla")  # fmt: skip
 ATEN = ("torch.ops.aten", "torch.ops.prims", "torch.ops.load_library", "torch.ops.higher_order")
-PLAIN = frozenset(("torch", "math", "functools", "itertools", "operator", "typing", "collections", "dataclasses", "einops",
-                   "warnings", "logging", "os", "sys", "contextlib", "numbers", "copy"))  # fmt: skip
+PLAIN = frozenset((
+    "torch", "math", "functools", "itertools", "operator", "typing", "collections", "dataclasses", "einops", "warnings",
+    "logging", "os", "sys", "contextlib", "numbers", "copy",
+))  # fmt: skip
 """Packages whose functions neither communicate nor are custom kernels, torch.distributed and torch.ops apart."""
 
 

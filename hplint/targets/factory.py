@@ -22,8 +22,11 @@ class Returned:
 
 
 def returned_by(definition: Definition, lookup: Lookup) -> tuple[Returned, ...]:
-    """Everything that a factory may return, in the order of its return statements; one ``None`` value for a body that
-    never returns. Empty where the factory cannot be read. A name that is bound several times gives one item for each."""
+    """Everything that a factory may return, in the order of its return statements.
+
+    One ``None`` value for a body that never returns; a name that is bound several times gives one item for each; empty
+    where the factory cannot be read.
+    """
     node = definition.node
     if isinstance(node, ast.Lambda):
         return tuple(_Reader(definition, lookup).read(node.body, node.lineno))

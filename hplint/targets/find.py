@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hplint.targets.definition import Definition
     from hplint.targets.lookup import Lookup
     from hplint.targets.reading import Reading
+    from hplint.text.source import Source
 
 
 _NO_NAME = frozenset("/\\:\0 ")
@@ -66,7 +67,7 @@ class TargetFinder:
         self.roots = tuple(roots)
         self.environment = environment
         self._found: dict[str, Found | Missing] = {}
-        self._readings: dict[tuple[str, str], Reading] = {}
+        self._readings: dict[tuple[str, int | None], Reading] = {}
 
     @cached_property
     def lookup(self) -> "Lookup":
@@ -85,28 +86,32 @@ class TargetFinder:
                 self._found[dotted] = self._opaque(dotted, "its source is nested too deeply to be read")
         return self._found[dotted]
 
-    def read(self, dotted: str, path: str = "") -> "Reading":
-        """Everything that the rules ask about a target. ``path`` is the plan's own file: for a Python plan, names
-        without a package are looked up in it."""
+    def read(self, dotted: str, source: "Source | None" = None) -> "Reading":
+        """Everything that the rules ask about a target. ``source`` is the plan's own file where that is Python: its
+        names come first."""
         from hplint.targets.reading import Reading
 
-        key = (dotted, path)
+        key = (dotted, hash((source.path, source.text)) if source else None)
         if key not in self._readings:
-            self._readings[key] = Reading(self, dotted, path)
+            self._readings[key] = Reading(self, dotted, source)
         return self._readings[key]
 
-    def find_in(self, path: str, dotted: str) -> Found | Missing:
-        """What a name means in the file at ``path``, as its own code would see it."""
+    def find_in(self, source: "Source", dotted: str) -> Found | Missing:
+        """What a name means at the top level of a Python file that is at hand as text."""
         from pathlib import Path
 
-        from hplint.targets.definition import Definition
+        from hplint.targets.definition import Definition, parse_file
         from hplint.targets.modules import Located
 
-        file = Path(path)
-        located = Located(file.stem, "module", file)
-        module = Definition("module", file.stem, self.lookup.file(located), module=located)
+        path = Path(source.path)
+        located = Located(path.stem, "module", path)
+        file = parse_file(located, source.text.encode("utf-8", "replace"))
+        first, *rest = dotted.split(".")
+        definitions = self.lookup.name(file, first)
         try:
-            return self._descend((module,), dotted.split("."), dotted, "")
+            if isinstance(definitions, tuple) and definitions and isinstance(definitions[0], Definition):
+                return self._descend(definitions, rest, dotted, first)
+            return Missing(dotted, first)
         except RecursionError:
             return self._opaque(dotted, "its source is nested too deeply to be read")
 
@@ -120,7 +125,9 @@ class TargetFinder:
             return Missing(dotted, first, near=_near(first, self.lookup.locator.below(None)))
         return self._descend((module,), rest, dotted, first)
 
-    def _descend(self, definitions: "tuple[Definition, ...]", parts: Sequence[str], dotted: str, walked: str) -> Found | Missing:
+    def _descend(
+        self, definitions: "tuple[Definition, ...]", parts: Sequence[str], dotted: str, walked: str
+    ) -> Found | Missing:
         from hplint.targets.lookup import Absent
 
         for part in parts:

@@ -87,7 +87,8 @@ class Locator:
                 continue
             for item in items:
                 name = item.name.partition(".")[0]
-                if name.isidentifier() and name != "__init__" and (item.suffix in (".py", ".so", ".pyd") or item.is_dir()):
+                importable = item.suffix in (".py", ".so", ".pyd") or item.is_dir()
+                if importable and name.isidentifier() and name != "__init__":
                     yield name
 
 

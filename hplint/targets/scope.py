@@ -150,10 +150,9 @@ class Scope:
         return names
 
     def _expression(self, s: ast.Expr, names: Names) -> Names:
-        call = s.value
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
-            if call.func.value.id == "__all__":
-                added = [_strings(a if call.func.attr == "extend" else ast.List([a], ast.Load())) for a in call.args]
+        match s.value:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="__all__"), attr=attr), args=args):
+                added = [_strings(a if attr == "extend" else ast.List([a], ast.Load())) for a in args]
                 known = self.exports is not None and all(a is not None for a in added)
                 self.exports = [*(self.exports or ()), *(n for a in added for n in a or ())] if known else None
         return names
