@@ -2,7 +2,7 @@
 
 A rule is a module with a ``RULE`` and a ``check(case)`` that yields findings; its page (same stem, ``.md``) documents
 and tests it. ``listens`` says when it must run: names of faults (usually its own), or ``"plan"`` for a rule that looks
-at every plan by itself.
+at every plan by itself, or ``"injection"`` for one that does so where an entry injects or replaces something.
 """
 
 from dataclasses import dataclass
@@ -45,10 +45,16 @@ def on_plan(code: str, name: str, severity: str = "error") -> Rule:
     return Rule(code, name, severity, frozenset(("plan",)))
 
 
+def on_injection(code: str, name: str, severity: str = "error", *others: str) -> Rule:
+    """A rule that looks at every plan whose entries inject or replace something (and words the faults ``others``)."""
+    return Rule(code, name, severity, frozenset(("injection", *others)))
+
+
 __all__ = [
     "CANONICAL_AXES", "CONTRACT_FIELDS", "FSDP_AXES", "INPUT_FIELDS", "OUTPUT", "OUTPUT_FIELDS", "PARTIAL", "REPLICATE",
     "START", "UNKNOWN", "WHEN_WORDS", "BiasedWeight", "Boundary", "Case", "ContractField", "Coverage", "Declared",
     "Edit", "Entry", "Fault", "Finding", "Fix", "Injection", "InnerOutSrc", "Layout", "Layouts", "Module", "ModuleTree",
     "Placement", "Related", "Rule", "Span", "Target", "Tensor", "Text", "Topology", "Written", "biased_weights",
-    "injections", "listing", "near", "on_fault", "on_plan", "one_near", "plural", "quote", "shard", "wrapper_names",
+    "injections", "listing", "near", "on_fault", "on_injection", "on_plan", "one_near", "plural", "quote", "shard",
+    "wrapper_names",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from hplint.lint.diagnostic import Diagnostic, Finding, Related
 from hplint.lint.registry import Registry, RuleEntry
 from hplint.lint.select import Selection
 from hplint.model.tree import ModuleTree
+from hplint.plan.entry import INJECTION_FIELDS
 from hplint.plan.fault import Fault
 from hplint.plan.plan import Document, Plan
 from hplint.resolve.resolved import ResolvedPlan
@@ -76,6 +77,8 @@ class Engine:
             events.update(f.rule for f in case.resolved.faults)
         if of_plan:
             events.add("plan")
+            if any(not INJECTION_FIELDS.isdisjoint(e.keys) for e in case.plan.entries):
+                events.add("injection")
         for rule in self.registry.listening(events):
             if rule.code in self.selection:
                 for finding in self.registry.load(rule).check(case):

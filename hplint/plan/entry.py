@@ -128,6 +128,11 @@ class Entry:
         return any(name in self.keys for name in SHARDING_FIELDS)
 
 
+INJECTION_FIELDS = frozenset((
+    "local_compute_fn", "inner_target", "inner_wrapper", "inner_out_src", "region_dispatch", "replace_module",
+    "module_type", "exact_type",
+))  # fmt: skip
+"""Fields that inject or replace a function or a module, or that accompany such a field."""
 SHARDING_FIELDS = (*CONTRACT_FIELDS, "local_compute_fn", "inner_target", "inner_wrapper", "inner_out_src",
                    "region_dispatch", "out_names")  # fmt: skip
 """Fields that act on a boundary. tp_divide_attrs counts only beside one of them or without replace_module (S34)."""
