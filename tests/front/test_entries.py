@@ -2,10 +2,15 @@
 
 import pytest
 
+from hplint.front import entries
+from hplint.front.entries import read_entries
+from hplint.front.nodes import Mapping, Node, PlacementNode, Scalar, Sequence, TargetNode, UnknownNode
 from hplint.front.read import read_document
-from hplint.plan.entry import UNKNOWN, Entry, Target
+from hplint.plan.entry import UNKNOWN, Entry, Target, Text
 from hplint.plan.placement import PARTIAL, REPLICATE, shard
 from hplint.plan.plan import Plan
+from hplint.resolve import topology
+from hplint.text.span import Span
 
 
 def plan_of(text: str) -> Plan:
@@ -204,3 +209,57 @@ def test_every_item_gives_one_entry_with_its_index() -> None:
     assert [e.index for e in plan.entries] == [0, 1, 2, 3]
     assert [f.entry for f in plan.faults] == [0, 2, 3]
     assert "params" in plan.entries[0].broken and plan.entries[0].has_contract
+
+
+AT = Span(0, 1)
+
+
+def python_entry(field: str, value: Node) -> tuple[Entry, list[str]]:
+    spec = Mapping([(Scalar(field, Span(0, 1)), value)], Span(0, 9))
+    entries, faults = read_entries([(Scalar("*.mlp", Span(0, 1)), spec)], "python")
+    return read[0], [f"{f.rule} {f.data.get('problem', '')}".strip() for f in faults]
+
+
+def mapping(**values: Node) -> Mapping:
+    return Mapping([(Scalar(k, Span(0, 1)), v) for k, v in values.items()], Span(0, 9))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "faults"),
+    [
+        ("params", mapping(w=mapping(tp=PlacementNode(shard(0), AT))), []),
+        ("params", mapping(w=mapping()), []),
+        ("params", mapping(w=mapping(tp=Scalar("shard(0)", AT))), ["not-a-placement quoted-placement"]),
+        ("params", mapping(w=PlacementNode(shard(0), AT)), ["not-a-placement no-axis"]),
+        ("out_src", mapping(tp=PlacementNode(shard(1), AT)), []),
+        ("params", UnknownNode(AT, "a call"), []),
+        ("params", mapping(w=UnknownNode(AT, "a call")), []),
+        ("params", Scalar("derive", AT), ["invalid-sentinel"]),
+        ("params", Scalar(None, AT), []),
+        ("when", Scalar("cp", AT), ["unknown-key"]),
+        ("out_names", Sequence([Scalar("a", AT)], AT), []),
+        ("is_boundary", Scalar(True, AT), []),
+        ("tp_divide_attrs", Scalar("num_heads", AT), ["local-attribute not-list"]),
+        ("tp_divide_attrs", Sequence([UnknownNode(AT, "a name")], AT), []),
+        ("local_compute_fn", TargetNode(Target(Text("a.b", AT)), AT), []),
+        ("inner_wrapper", Scalar("sdpa_hf", AT), []),
+        ("inner_wrapper", Scalar(3, AT), ["wrong-type"]),
+        ("region_dispatch", UnknownNode(AT, "a name"), []),
+    ],
+)
+def test_python_specs_take_objects_and_never_echo_expressions(field: str, value: Node, faults: list[str]) -> None:
+    entry, found = python_entry(field, value)
+    assert found == faults
+    if isinstance(value, UnknownNode):
+        assert field in entry.broken
+
+
+def test_an_entry_that_cannot_be_read_is_broken_as_a_whole() -> None:
+    read, faults = read_entries([(Scalar("", Span(0, 2)), UnknownNode(Span(4, 5), "a call"))], "python")
+    assert faults == ()
+    assert read[0].match and read[0].match.value == "" and read[0].span == Span(0, 5)
+    assert "params" in read[0].broken and read[0].has_contract
+
+
+def test_the_words_of_when_are_those_of_the_topology() -> None:
+    assert entries.WHEN_WORDS == topology.WHEN_WORDS
