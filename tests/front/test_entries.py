@@ -216,7 +216,7 @@ AT = Span(0, 1)
 
 def python_entry(field: str, value: Node) -> tuple[Entry, list[str]]:
     spec = Mapping([(Scalar(field, Span(0, 1)), value)], Span(0, 9))
-    entries, faults = read_entries([(Scalar("*.mlp", Span(0, 1)), spec)], "python")
+    read, faults = read_entries([(Scalar("*.mlp", Span(0, 1)), spec)], "python")
     return read[0], [f"{f.rule} {f.data.get('problem', '')}".strip() for f in faults]
 
 
