@@ -1,6 +1,7 @@
 """Groups of commands that import a command only when it is called."""
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -34,8 +35,17 @@ class LazyGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {option for param in self.get_params(ctx) for option in param.opts}
         if self.default and (not args or (args[0] not in self.table and args[0] not in own)):
+            self._refuse_misspelt(args[:1])
             args = [self.default, *args]
         return super().parse_args(ctx, args)
+
+    def _refuse_misspelt(self, words: list[str]) -> None:
+        """Raise RequestError for a word that is no path here, but nearly a command."""
+        for word in words:
+            if not word.startswith("-") and (names := near(word, self.table)) and not Path(word).exists():
+                raise RequestError(
+                    f"no such file, folder or command: {quote(word)}", f"did you mean {listing(names, 'or')}?"
+                )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from hplint import __version__
 from hplint.cli.groups import LazyGroup
 from hplint.errors import HplintError, RequestError
 from hplint.text.near import near
@@ -33,10 +34,25 @@ def command_line() -> click.Command:
         COMMANDS,
         default="check",
         help=HELP,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    group.params.append(click.Option(["-V", "--version"], is_flag=True, is_eager=True, help="Show the version."))
+    group.params.append(
+        click.Option(
+            ["-V", "--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_version,
+            help="Show the version.",
+        )
+    )
     return group
+
+
+def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        click.echo(f"hplint {__version__}")
+        context.exit()
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -101,8 +117,16 @@ def _request_error(error: click.UsageError) -> RequestError:
         return RequestError(f"{error.param.human_readable_name} is missing", help_hint)
     if isinstance(error, click.BadParameter) and error.param is not None:
         name = error.param.opts[-1] if error.param.param_type_name == "option" else error.param.human_readable_name
-        return RequestError(f"{name}: {_lowered(error.message)}")
+        return RequestError(f"{name}: {_lowered(error.message)}", _near_choice(error))
     return RequestError(_lowered(error.message), help_hint)
+
+
+def _near_choice(error: click.BadParameter) -> str:
+    """Near names for a word that is none of a fixed few; click quotes what was given first in its message."""
+    if error.param is None or not isinstance(error.param.type, click.Choice):
+        return ""
+    given = error.message.split("'")[1:2]
+    return _meant(near(given[0], error.param.type.choices)) if given else ""
 
 
 def _meant(names: list[str]) -> str:

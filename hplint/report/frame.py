@@ -6,10 +6,10 @@
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hplint.report.style import Style
-from hplint.report.visible import cells, width, wrap
+from hplint.report.visible import cells, printable, width, wrap
 from hplint.text.source import Source
 from hplint.text.span import Span
 
@@ -43,22 +43,26 @@ class _Place:
         return self.end_line > self.line
 
 
-def frame(source: Source, marks: Iterable[Mark], style: Style) -> list[str]:
-    """The frame of a finding: all its places in file order, far ones parted by a gap. Empty for an empty file."""
+def frame(source: Source, marks: Iterable[Mark], style: Style, role: str = "error") -> list[str]:
+    """The frame of a finding: all its places in file order, far ones parted by a gap. Empty for an empty file.
+
+    ``role`` colours the main place; see style.py.
+    """
     if not source.text:
         return []
-    places = [_place(source, mark) for mark in marks]
+    places = [_place(source, replace(mark, label=printable(mark.label, style))) for mark in marks]
     numbers = _shown(places, source)
     gutter = len(str(max(numbers)))
     tall = sorted((p for p in places if p.is_tall), key=lambda p: (p.line, -p.end_line))
-    return list(_Frame(source, style, gutter, tall).render(numbers, places))
+    return list(_Frame(source, style, role, gutter, tall).render(numbers, places))
 
 
 class _Frame:
     """The layout that all lines of one frame share: the width of line numbers and of the bars of tall places."""
 
-    def __init__(self, source: Source, style: Style, gutter: int, tall: list[_Place]) -> None:
+    def __init__(self, source: Source, style: Style, role: str, gutter: int, tall: list[_Place]) -> None:
         self.source = source
+        self.role = role
         self.style = style
         self.gutter = gutter
         self.tall = tall
@@ -140,7 +144,7 @@ class _Frame:
         return bars
 
     def _label(self, text: str, mark: Mark) -> str:
-        return self.style.paint(text, "error" if mark.main else "related")
+        return self.style.paint(text, self.role if mark.main else "related")
 
     def _line(self, number: str, bars: "list[str] | str", code: str, markers: str) -> str:
         edge = self.style.paint(f"{number:>{self.gutter}} {self.style.glyph('│', '|')}", "dim")

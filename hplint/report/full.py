@@ -20,10 +20,12 @@ def full(
         yield _head(diagnostic, style)
         yield from (INDENT + line for line in wrap(diagnostic.message, style.width - 2, style))
         marks = [Mark(diagnostic.span), *(Mark(r.span, r.message, main=False) for r in diagnostic.related)]
-        if shown := frame(diagnostic.source, marks, style):
+        if shown := frame(diagnostic.source, marks, style, diagnostic.severity):
             yield ""
             yield from (INDENT + line for line in shown)
-        yield from _tail(diagnostic, style, why)
+        if tail := list(_tail(diagnostic, style, why)):
+            yield ""
+            yield from (INDENT + line for line in tail)
         yield ""
 
 
@@ -55,5 +57,5 @@ def _labelled(label: str, text: str, role: str, style: Style) -> Iterator[str]:
     """``label: text``, further lines under the first word of the text."""
     lead = f"{label}: "
     lines = wrap(text, max(20, style.width - 2 - len(lead)), style)
-    yield f"{INDENT}{style.paint(f'{label}:', role)} {lines[0]}"
-    yield from (f"{INDENT}{' ' * len(lead)}{line}" for line in lines[1:])
+    yield f"{style.paint(f'{label}:', role)} {lines[0]}"
+    yield from (f"{' ' * len(lead)}{line}" for line in lines[1:])
