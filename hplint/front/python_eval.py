@@ -1,0 +1,385 @@
+"""Evaluates Python expressions without running them."""
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hplint.front import python_calls, python_operators
+from hplint.front.python_machine import DEPTH, LOOP, Machine
+from hplint.front.python_scope import PLAN_WORDS, Scope, axis_shorthand
+from hplint.front.python_values import (
+    ClassValue,
+    Const,
+    Function,
+    Items,
+    Method,
+    PlacementValue,
+    Reference,
+    Spec,
+    Table,
+    Unknown,
+    Value,
+    truth,
+)
+from hplint.text.span import Span
+
+BUILTINS = frozenset((
+    "range", "len", "list", "tuple", "set", "frozenset", "sorted", "reversed", "enumerate", "zip", "dict", "str", "int",
+    "bool", "float", "min", "max", "sum", "any", "all", "abs", "repr", "iter",
+))  # fmt: skip
+"""Builtin functions that can be evaluated."""
+
+
+def value(m: Machine, node: ast.expr, scope: Scope) -> Value:
+    """The value of an expression."""
+    m.step(node)
+    if m.depth >= DEPTH:
+        return Unknown(m.places.span(node), "it is nested too deeply")
+    m.depth += 1
+    try:
+        return _KINDS.get(type(node), _other)(m, node, scope)
+    finally:
+        m.depth -= 1
+
+
+def condition(m: Machine, test: ast.expr, scope: Scope) -> tuple[bool | None, bool]:
+    """Whether a condition holds (None: cannot be told), and whether that rests on a parameter's default."""
+    before, m.assumed = m.assumed, False
+    known = truth(value(m, test, scope))
+    rests, m.assumed = m.assumed, before or m.assumed
+    return known, rests
+
+
+def branch(m: Machine, test: ast.expr, scope: Scope, likely: bool = True) -> bool:
+    """The way that a condition goes in this run: see :class:`Worlds`."""
+    known, rests = condition(m, test, scope)
+    if known is not None and not rests:
+        return known
+    return m.worlds.decide(test, likely if known is None else known)
+
+
+def items_of(m: Machine, iterable: Value, node: ast.expr) -> tuple[list[Value], Unknown | None]:
+    """What a loop over a value runs through, and the unknown rest, pinned to the iterable."""
+    span = m.places.span(node)
+    match iterable:
+        case Items():
+            rest = iterable.rest and Unknown(iterable.rest.span, iterable.rest.reason, True)
+            return list(iterable.items), rest
+        case Table():
+            found: list[Value] = [k for k, _ in iterable.entries.values() if not isinstance(k, Unknown)]
+            loose = next((k for k, _ in iterable.entries.values() if isinstance(k, Unknown)), None)
+            return found, loose and Unknown(loose.span, loose.reason, True)
+        case Const(value=str() as text) if len(text) <= LOOP:
+            return [Const(c, iterable.span) for c in text], None
+        case Unknown():
+            return [], Unknown(span, iterable.reason, True)
+        case ClassValue(is_enum=True):
+            return list(iterable.members.names.values()), None
+    return [], Unknown(span, "it is known only at run time what this loops over", True)
+
+
+def assign(m: Machine, target: ast.expr, given: Value, scope: Scope, assumed: bool = False) -> None:
+    """Bind a target to a value."""
+    match target:
+        case ast.Name():
+            scope.bind(target.id, given, assumed)
+            _christen(given, target.id, m.places.span(target))
+        case ast.Tuple() | ast.List():
+            _unpack(m, target, given, scope, assumed)
+        case ast.Starred():
+            assign(m, target.value, given, scope, assumed)
+        case ast.Attribute():
+            _assign_attribute(m, target, given, scope)
+        case ast.Subscript():
+            owner = as_table(m, target.value, value(m, target.value, scope), given, scope)
+            key = value(m, target.slice, scope)
+            python_operators.store(owner, key, given)
+
+
+def as_table(m: Machine, node: ast.expr, owner: Value, given: Value, scope: Scope) -> Value:
+    """The dict that something is written to. A dict that came from elsewhere (a parameter, an attribute) becomes one
+    of which only the new items are known, once a part of a plan is written to it."""
+    holds = isinstance(given, Spec) or (
+        isinstance(given, Table) and any(isinstance(v, Spec) for _, v in given.entries.values())
+    )
+    name = dotted(node)
+    if not isinstance(owner, Unknown) or not holds or name is None:
+        return owner
+    table = m.new_table(m.places.span(node))
+    table.put(owner, Unknown(owner.span, owner.reason))
+    _christen(table, name, m.places.span(node))
+    scope.bind(name, table)
+    return table
+
+
+def dotted(node: ast.expr) -> str | None:
+    """``self.plan`` as text; None for anything but names and attributes."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None
+
+
+def each(m: Machine, generators: list[ast.comprehension], scope: Scope) -> Iterator[Scope]:
+    """Run through the loops of a comprehension. Items whose condition cannot be told are kept."""
+    return _loops(m, generators, Scope(scope, "comprehension"))
+
+
+def _loops(m: Machine, generators: list[ast.comprehension], inner: Scope) -> Iterator[Scope]:
+    if not generators:
+        yield inner
+        return
+    first, *others = generators
+    found, rest = items_of(m, value(m, first.iter, inner), first.iter)
+    for item in (*found, *((rest,) if rest else ())):
+        m.step(first.iter)
+        assign(m, first.target, item, inner)
+        if all(condition(m, test, inner)[0] is not False for test in first.ifs):
+            yield from _loops(m, others, inner)
+
+
+def _christen(given: Value, name: str, place: Span) -> None:
+    if isinstance(given, Table) and given.name is None:
+        given.name, given.anchor = name, place
+
+
+def _unpack(m: Machine, target: ast.Tuple | ast.List, given: Value, scope: Scope, assumed: bool) -> None:
+    found, rest = items_of(m, given, target)
+    if isinstance(given, Unknown):
+        rest = given
+    star = next((i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)), None)
+    if rest is None and star is not None and len(found) >= len(target.elts) - 1:
+        end = len(found) - (len(target.elts) - 1 - star)
+        found[star:end] = [Items("list", found[star:end], m.places.span(target))]
+    for i, part in enumerate(target.elts):
+        unknown = rest or Unknown(m.places.span(part), "the number of values does not fit")
+        assign(m, part, found[i] if i < len(found) else unknown, scope, assumed)
+
+
+def _assign_attribute(m: Machine, target: ast.Attribute, given: Value, scope: Scope) -> None:
+    owner = value(m, target.value, scope)
+    span = m.places.span(target)
+    match owner:
+        case Spec():
+            owner.fields[target.attr] = (Span(span.end - len(target.attr), span.end), given)
+        case ClassValue():
+            owner.members.bind(target.attr, given)
+        case _:
+            if (name := dotted(target)) is not None:
+                scope.bind(name, given)
+    _christen(given, target.attr, Span(span.end - len(target.attr), span.end))
+
+
+def _constant(m: Machine, node: ast.Constant, scope: Scope) -> Value:
+    if node.value is None or isinstance(node.value, (str, int, float)):
+        return Const(node.value, m.places.span(node))
+    return Unknown(m.places.span(node), f"a {type(node.value).__name__} is nothing that a plan holds")
+
+
+def _name(m: Machine, node: ast.Name, scope: Scope) -> Value:
+    span = m.places.span(node)
+    home = scope.home(node.id)
+    if home is None:
+        if node.id in BUILTINS:
+            return Reference(f"builtins.{node.id}", span)
+        if node.id in PLAN_WORDS:
+            found = Reference(node.id, span, False)
+            return axis_shorthand(found) or found
+        return Unknown(span, f"`{node.id}` is not defined in this file")
+    if node.id in home.assumed:
+        m.assumed = True
+    match home.names[node.id]:
+        case Unknown(pinned=False, reason=reason, parameter=parameter):
+            return Unknown(span, reason, False, parameter)
+        case Reference(path=path, found=known):
+            reference = Reference(path, span, known)
+            return axis_shorthand(reference) or reference
+        case Function() | ClassValue() as own:
+            return own
+        case other:
+            return other
+
+
+def _attribute(m: Machine, node: ast.Attribute, scope: Scope) -> Value:
+    name = dotted(node)
+    if name is not None and (stored := scope.find(name)) is not None:
+        return stored
+    owner = value(m, node.value, scope)
+    span = m.places.span(node)
+    match owner:
+        case Reference():
+            reference = Reference(f"{owner.path}.{node.attr}", span, owner.found)
+            if reference.path == "typing.TYPE_CHECKING":
+                return Const(False, span)
+            return axis_shorthand(reference) or reference
+        case ClassValue():
+            member = owner.members.names.get(node.attr)
+            return member if member is not None else Unknown(span, f"`{node.attr}` is not set in the class body")
+        case Spec() if node.attr in owner.fields:
+            return owner.fields[node.attr][1]
+        case PlacementValue() if node.attr == "dim" and owner.placement.dim is not None:
+            return Const(owner.placement.dim, span)
+        case Unknown(pinned=True):
+            return owner
+        case Unknown():
+            return Unknown(span, owner.reason)
+        case Const() if node.attr == "value":
+            return owner
+    return Method(owner, node.attr, span)
+
+
+def _joined(m: Machine, node: ast.JoinedStr, scope: Scope) -> Value:
+    span = m.places.span(node)
+    before = m.places.pin(span)
+    try:
+        parts = [value(m, part, scope) for part in node.values]
+    finally:
+        m.places.pin(before)
+    return python_operators.concatenated(parts, span)
+
+
+def _formatted(m: Machine, node: ast.FormattedValue, scope: Scope) -> Value:
+    given = value(m, node.value, scope)
+    spec = value(m, node.format_spec, scope) if node.format_spec else Const("", m.places.span(node))
+    return python_operators.formatted(given, spec, node.conversion, m.places.span(node))
+
+
+def _sequence(m: Machine, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
+    result = Items(type(node).__name__.lower(), [], m.places.span(node))
+    for part in node.elts:
+        if isinstance(part, ast.Starred):
+            found, rest = items_of(m, value(m, part.value, scope), part.value)
+            result.items += found
+            result.rest = result.rest or rest
+        else:
+            result.items.append(value(m, part, scope))
+    return result
+
+
+def _dict(m: Machine, node: ast.Dict, scope: Scope) -> Value:
+    table = m.new_table(m.places.span(node))
+    literal: set[object] = set()
+    for key, part in zip(node.keys, node.values, strict=True):
+        if key is None:
+            python_operators.pour(table, value(m, part, scope), m.places.span(part))
+            continue
+        name = value(m, key, scope)
+        given = value(m, part, scope)
+        python_operators.put_literal(table, name, given, literal)
+    return table
+
+
+def _dict_comprehension(m: Machine, node: ast.DictComp, scope: Scope) -> Value:
+    table = m.new_table(m.places.span(node))
+    for inner in each(m, node.generators, scope):
+        table.put(value(m, node.key, inner), value(m, node.value, inner))
+    return table
+
+
+def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Value:
+    kind = "set" if isinstance(node, ast.SetComp) else "list"
+    result = Items(kind, [], m.places.span(node))
+    for inner in each(m, node.generators, scope):
+        item = value(m, node.elt, inner)
+        if isinstance(item, Unknown) and item.pinned:
+            result.rest = item
+        else:
+            result.items.append(item)
+    return result
+
+
+def _either(m: Machine, node: ast.IfExp, scope: Scope) -> Value:
+    return value(m, node.body if branch(m, node.test, scope) else node.orelse, scope)
+
+
+def _bool(m: Machine, node: ast.BoolOp, scope: Scope) -> Value:
+    stop = isinstance(node.op, ast.Or)
+    found: Value = Unknown(m.places.span(node), "it is known only at run time")
+    unknown: Unknown | None = None
+    for part in node.values:
+        found = value(m, part, scope)
+        known = truth(found)
+        if unknown is None and known is stop:
+            return found
+        if unknown is None and known is None:
+            late = Unknown(m.places.span(part), "it is known only at run time")
+            unknown = found if isinstance(found, Unknown) else late
+    return unknown or found
+
+
+def _unary(m: Machine, node: ast.UnaryOp, scope: Scope) -> Value:
+    return python_operators.unary(node.op, value(m, node.operand, scope), m.places.span(node))
+
+
+def _binary(m: Machine, node: ast.BinOp, scope: Scope) -> Value:
+    left, right = value(m, node.left, scope), value(m, node.right, scope)
+    return python_operators.binary(m, node.op, left, right, m.places.span(node))
+
+
+def _compare(m: Machine, node: ast.Compare, scope: Scope) -> Value:
+    left = value(m, node.left, scope)
+    span = m.places.span(node)
+    for op, part in zip(node.ops, node.comparators, strict=True):
+        right = value(m, part, scope)
+        holds = python_operators.compare(op, left, right)
+        if holds is None:
+            unknown = next((v for v in (left, right) if isinstance(v, Unknown)), None)
+            return unknown or Unknown(span, "the comparison is decided at run time")
+        if not holds:
+            return Const(False, span)
+        left = right
+    return Const(True, span)
+
+
+def _subscript(m: Machine, node: ast.Subscript, scope: Scope) -> Value:
+    owner = value(m, node.value, scope)
+    span = m.places.span(node)
+    if isinstance(node.slice, ast.Slice):
+        bounds = [
+            None if part is None else value(m, part, scope)
+            for part in (node.slice.lower, node.slice.upper, node.slice.step)
+        ]
+        return python_operators.sliced(owner, bounds, span)
+    return python_operators.item(owner, value(m, node.slice, scope), span)
+
+
+def _named(m: Machine, node: ast.NamedExpr, scope: Scope) -> Value:
+    found = value(m, node.value, scope)
+    assign(m, node.target, found, scope.function)
+    return found
+
+
+def _lambda(m: Machine, node: ast.Lambda, scope: Scope) -> Value:
+    return Function(node, scope, defaults(m, node.args, scope), "<lambda>", m.places.span(node))
+
+
+def defaults(m: Machine, arguments: ast.arguments, scope: Scope) -> dict[str, Value]:
+    """The defaults of a function's parameters, evaluated where it is defined."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)]
+    keyword = [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
+    return {argument.arg: value(m, default, scope) for argument, default in (*pairs, *keyword)}
+
+
+def _call(m: Machine, node: ast.Call, scope: Scope) -> Value:
+    return python_calls.call(m, node, scope)
+
+
+def _other(m: Machine, node: ast.expr, scope: Scope) -> Value:
+    """Anything else is unknown; dicts inside are found all the same."""
+    inner: Any = getattr(node, "value", None)
+    if isinstance(inner, ast.expr):
+        found = value(m, inner, scope)
+        if isinstance(node, ast.Await):
+            return found
+    return Unknown(m.places.span(node), "this kind of expression is evaluated only at run time")
+
+
+_KINDS: dict[type[ast.expr], Callable[[Machine, Any, Scope], Value]] = {
+    ast.Constant: _constant, ast.Name: _name, ast.Attribute: _attribute, ast.JoinedStr: _joined,
+    ast.FormattedValue: _formatted, ast.List: _sequence, ast.Tuple: _sequence, ast.Set: _sequence, ast.Dict: _dict,
+    ast.DictComp: _dict_comprehension, ast.ListComp: _comprehension, ast.SetComp: _comprehension,
+    ast.GeneratorExp: _comprehension, ast.IfExp: _either, ast.BoolOp: _bool, ast.UnaryOp: _unary, ast.BinOp: _binary,
+    ast.Compare: _compare, ast.Subscript: _subscript, ast.NamedExpr: _named, ast.Lambda: _lambda, ast.Call: _call,
+}  # fmt: skip

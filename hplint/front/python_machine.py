@@ -1,0 +1,67 @@
+"""The state of one static reading of a Python file, and its bounds."""
+
+import ast
+
+from hplint.front.python_places import Places
+from hplint.front.python_values import Function, Spec, Table, Unknown, Value
+from hplint.front.python_worlds import Worlds
+from hplint.text.source import Source
+from hplint.text.span import Span
+
+STEPS = 1_000_000
+"""Expressions and statements evaluated in one file, over all runs."""
+LOOP = 20_000
+"""Items of one loop, and of one sequence or dict made by an operation."""
+TEXT = 20_000
+"""Characters of one computed string."""
+DEPTH = 60
+"""Expressions, blocks and calls inside one another."""
+
+
+class OutOfSteps(Exception):
+    """The file needs more steps than are allowed: the run ends here, what was found stays."""
+
+
+class Machine:
+    """Reads one file. ``tables`` are all dicts that were made, in order; ``functions`` all that were defined.
+
+    ``assumed`` is set while an expression is evaluated that rests on the default of a parameter.
+    """
+
+    def __init__(self, source: Source, tree: ast.Module) -> None:
+        self.source = source
+        self.tree = tree
+        self.places = Places(source)
+        self.worlds = Worlds()
+        self.tables: list[Table] = []
+        self.unread: list[Unknown] = []
+        """Plans that were handed to a planner and cannot be read at all."""
+        self.functions: dict[int, Function] = {}
+        self.called: set[int] = set()
+        self.running: set[int] = set()
+        """Functions, by the id of their node: called from somewhere in the file, and being followed now."""
+        self.assumed = False
+        self.steps = 0
+        self.depth = 0
+        self.result: Value | None = None
+        """What the last ``return`` gave."""
+        self.stopped: Span | None = None
+        """Where the steps ran out."""
+
+    def step(self, node: ast.expr | ast.stmt) -> None:
+        """Count one evaluation."""
+        self.steps += 1
+        if self.steps > STEPS:
+            self.stopped = self.stopped or self.places.span(node)
+            raise OutOfSteps
+
+    def new_table(self, span: Span) -> Table:
+        """A dict that may turn out to be a plan."""
+        table = Table(span)
+        self.tables.append(table)
+        return table
+
+
+def is_plan(table: Table) -> bool:
+    """Whether a dict is a plan: it holds a ModuleShardingSpec, or a planner was given it."""
+    return table.handed or any(isinstance(value, Spec) for _, value in table.entries.values())
