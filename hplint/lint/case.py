@@ -62,6 +62,10 @@ class Case:
             self._coverage = cover(self.resolved, self.tree, self.topology, self.plan.entries)
         return self._coverage
 
+    def is_settled(self, boundary: "Boundary", *fields: str) -> bool:
+        """Whether these fields of a boundary are what the runtime would see: see Coverage.settled."""
+        return self.coverage is None or self.coverage.settled(boundary, *fields)
+
     @property
     def written(self) -> "tuple[Written, ...]":
         """Every placement that the plan's contracts write, in reading order."""
