@@ -29,7 +29,10 @@ def read_tree(model: "nn.Module", spec: str) -> "ModuleTree":
 
 def main() -> None:
     """Answer one request and end the process at once: taking torch down orderly costs time and helps nobody."""
+    from ast import literal_eval
+
     request = json.loads(sys.stdin.buffer.readline())
+    request["arguments"] = literal_eval(request["arguments"])
     _stand_alone(request)
     try:
         answer = _answer(request)

@@ -18,7 +18,13 @@ from hplint.model.meta_device import build_on_meta, needs_data
 from hplint.text.near import near
 from hplint.text.wording import listing, quote
 
-AUTO_CLASSES = ("AutoModelForCausalLM", "AutoModelForImageTextToText", "AutoModelForSeq2SeqLM", "AutoModelForMaskedLM", "AutoModel")
+AUTO_CLASSES = (
+    "AutoModelForCausalLM",
+    "AutoModelForImageTextToText",
+    "AutoModelForSeq2SeqLM",
+    "AutoModelForMaskedLM",
+    "AutoModel",
+)
 
 
 def make_model(request: dict[str, Any]) -> nn.Module:
@@ -99,7 +105,9 @@ def _parents(name: str) -> list[str]:
 
 def _offer(module: Any) -> str:
     own = getattr(module, "__name__", None)
-    names = [n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", None) == own and n[0] != "_"]
+    names = [
+        n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", None) == own and n[0] != "_"
+    ]
     return f"it defines {listing(names)}" if names else ""
 
 
@@ -144,8 +152,9 @@ def _from_config(folder: str) -> nn.Module:
         else:
             # Eager attention is the one implementation that needs no further package; modules are the same in all.
             model = build_on_meta(lambda: make(config, attn_implementation="eager"))
-        if callable(getattr(model, "tie_weights", None)):
-            model.tie_weights()
+        tie: Any = getattr(model, "tie_weights", None)
+        if callable(tie):
+            tie()
     except ModelError:
         raise
     except BaseException as error:
@@ -203,8 +212,8 @@ def _config_and_class(transformers: Any, folder: str, raw: dict[str, Any], names
 
 def _remote_code(what: str) -> ModelError:
     return ModelError(
-        f"{what} is defined by code in the model's own repository, which hplint never runs by itself (trust_remote_code)",
-        "write a factory that builds it and name that: py:file.py:factory; or check names and shapes alone: safetensors:DIR",
+        f"{what} is defined by code in the model's own repository (trust_remote_code), which hplint never runs by itself",
+        "name a factory of yours that builds it (py:file.py:factory), or check names and shapes alone (safetensors:DIR)",
     )
 
 

@@ -17,7 +17,18 @@ from torch.utils._pytree import tree_any, tree_map
 
 _SMALL = 1 << 16
 """Elements up to which a new tensor is real in the second attempt."""
-_WORDS = ("meta tensor", "meta device", "device meta", "cuda", "nvidia", "npu", "xpu", "fake tensor", "no data!", "on meta")
+_WORDS = (
+    "meta tensor",
+    "meta device",
+    "device meta",
+    "cuda",
+    "nvidia",
+    "npu",
+    "xpu",
+    "fake tensor",
+    "no data!",
+    "on meta",
+)
 
 
 def build_on_meta(factory: Callable[[], Any]) -> Any:

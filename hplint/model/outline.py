@@ -7,10 +7,12 @@ from hplint.model.tree import ModuleTree, Node, Tensor
 
 
 class Row(NamedTuple):
-    """One line of an outline. ``name`` is the path below the parent row (``layers.3-60`` for folded layers), a parameter's
-    name where ``kind`` is parameter or buffer. ``detail`` is the short class name, or shape and dtype. ``copies`` is the
-    number of modules that the row stands for, ``elements`` the number of parameter elements below all of them
-    (shared tensors counted under each name)."""
+    """One line of an outline.
+
+    ``kind`` is module, parameter or buffer. ``name`` is the name below the parent row (``3-60`` for folded layers).
+    ``detail`` is the short class name, or shape and dtype. ``copies`` is the number of modules that the row stands for,
+    ``elements`` the number of parameter elements below all of them (shared tensors counted under each name).
+    """
 
     depth: int
     kind: str
@@ -30,8 +32,8 @@ class Totals(NamedTuple):
 
 
 def outline(tree: ModuleTree, depth: int | None = None) -> list[Row]:
-    """Rows from the root down, at most ``depth`` levels of modules. Siblings with consecutive numbers and equal contents
-    make one row."""
+    """Rows from the root down, at most ``depth`` levels of modules below it. Siblings with consecutive numbers and equal
+    contents make one row."""
     elements = _elements(tree)
     rows: list[Row] = []
     stack = [("", tree.root, 0, 1)]

@@ -14,7 +14,7 @@ class NetworkBlocked(OSError):
 
 
 def no_network() -> None:
-    """Refuse connections and name look-ups that leave this machine: a build gives the same tree everywhere, or says so."""
+    """Refuse connections and name look-ups that leave this machine: a build gives one tree everywhere, or says so."""
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
         if event == "socket.getaddrinfo":

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 from hplint.model.failure import ModelError
 from hplint.model.tree import ForwardParameter, ModuleClass, ModuleTree, Node, Tensor
@@ -138,7 +139,7 @@ def _children(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
 
 
 def _named(module: nn.Module, table: str) -> list[tuple[str, Any]]:
-    """Entries of ``_modules``, ``_parameters`` or ``_buffers`` that are set. Scripted modules have tables of another kind."""
+    """Entries of ``_modules``, ``_parameters`` or ``_buffers`` that are set. Scripted modules have other tables."""
     found = vars(module).get(table)
     if found is None:
         found = getattr(module, table, None) or {}
@@ -154,7 +155,7 @@ def _tensor(fqn: str, name: str, tensor: torch.Tensor) -> Tensor:
     try:
         shape = tuple(int(n) for n in tensor.shape)
     except Exception:
-        if not isinstance(tensor, nn.parameter.UninitializedTensorMixin):
+        if not isinstance(tensor, UninitializedTensorMixin):
             raise
         raise ModelError(
             f"`{fqn}.{name}` has no shape before a first forward: it is lazily initialised",

@@ -25,7 +25,7 @@ class ModelSpec(NamedTuple):
     """One model, named and looked up; nothing is read yet.
 
     ``path`` is absolute: the folder of ``hf`` and ``safetensors``, the file of ``tree`` and of ``py`` with a file; ""
-    for a ``py`` module and for a hub id that is not in the local hub cache. ``name`` is the hub id or the dotted module.
+    for a ``py`` module and for a hub id that is not in the local hub cache. ``name`` is the hub id or dotted module.
     ``arguments`` go to a ``py`` factory. ``base`` is the folder that relative paths start from.
     """
 
@@ -71,7 +71,7 @@ def _bare(text: str, base: str) -> str:
         names = near(kind, KINDS)
         hint = f"did you mean {listing((n + ':' + rest for n in names), 'or')}" if names else _FORMS
         raise SpecError(f"{quote(kind + ':')} is not a kind of model spec", hint)
-    if HUB_ID.fullmatch(text) and (snapshot(text) or "/" in text and not os.path.isdir(os.path.dirname(path))):
+    if HUB_ID.fullmatch(text) and (snapshot(text) or ("/" in text and not os.path.isdir(os.path.dirname(path)))):
         return "hf"
     _must_exist(path, text, base, "file or folder")
     raise SpecError(f"{quote(text)} is not a model", _FORMS)
@@ -134,7 +134,9 @@ def _tree(text: str, rest: str, base: str) -> ModelSpec:
     path = _path(rest, base)
     _must_exist(path, rest, base, "file")
     if os.path.isdir(path):
-        raise SpecError(f"{quote(rest)} is a folder, not a module tree", "write one: hplint model build SPEC -o tree.json")
+        raise SpecError(
+            f"{quote(rest)} is a folder, not a module tree", "write one: hplint model build SPEC -o tree.json"
+        )
     return ModelSpec("tree", text, path, base)
 
 
@@ -193,6 +195,8 @@ def _literal(value: str) -> Any:
     from ast import literal_eval
 
     try:
-        return literal_eval(value)
+        found = literal_eval(value)
+        literal_eval(repr(found))  # it travels to the child as text: 1e999 would not arrive
+        return found
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return {"true": True, "false": False, "null": None}.get(value, value)

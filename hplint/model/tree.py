@@ -87,10 +87,10 @@ class ModuleTree:
     """Modules, classes, parameters, signatures and configuration of one model.
 
     ``modules`` maps every FQN that ``named_modules()`` would give to its module, in that order, the root ``""`` first.
-    ``aliases`` maps the further names of shared modules to the FQN under which ``modules`` has them. ``ties`` are groups
-    of full parameter names that are one tensor, the first-seen name first. ``config`` holds the plain values of the
-    model's config (nested mappings kept), empty for models without one. In ``nodes`` children come before their
-    parents.
+    ``aliases`` maps the further names of shared modules to the FQN under which ``modules`` has them. ``ties`` are
+    groups of full parameter names that are one tensor, the first-seen name first. ``config`` holds the plain values
+    of the model's config (nested mappings kept), empty for models without one. In ``nodes`` children come before
+    their parents.
     """
 
     def __init__(
@@ -118,7 +118,8 @@ class ModuleTree:
         # this is most of what a warm check pays for a large model.
         found: dict[str, Module] = {}
         classes = (*self.classes, None)  # so that -1 gives None
-        parts = [(n, classes[n.cls], tuple((f".{name}", child) for name, child in n.children[::-1])) for n in self.nodes]
+        below = [tuple((f".{name}", child) for name, child in n.children[::-1]) for n in self.nodes]
+        parts = [(n, classes[n.cls], children) for n, children in zip(self.nodes, below, strict=True)]
         module, make = Module, tuple.__new__
         stack: list[tuple[str, int]] = [(name, child) for name, child in self.nodes[self.root].children[::-1]]
         found[""] = module("", *parts[self.root][:2])
@@ -154,7 +155,8 @@ class ModuleTree:
         """Names of the direct children of a module, aliases included."""
         prefix = f"{fqn}." if fqn else ""
         named = [name for name, _ in self.modules[fqn].node.children]
-        return (*named, *(a[len(prefix) :] for a in self.aliases if a.startswith(prefix) and "." not in a[len(prefix) :]))
+        further = (a[len(prefix) :] for a in self.aliases if a.startswith(prefix))
+        return (*named, *(a for a in further if "." not in a))
 
     def to_json(self) -> dict[str, Any]:
         """The tree as plain JSON values (``hplint model build`` and the cache write this)."""
@@ -205,7 +207,7 @@ class ModuleTree:
         return tree
 
     def _validate(self) -> None:
-        """Refuse what would make a walk endless or fail later: children that do not come first, bad indexes, odd types."""
+        """Refuse what would make a walk endless or fail later: children that do not come first, bad indexes."""
         sizes: list[int] = []
         for number, node in enumerate(self.nodes):
             if not -1 <= node.cls < len(self.classes):

@@ -1,4 +1,4 @@
-"""Versions of installed packages, read from their files: importing them would cost seconds, importlib.metadata some ms."""
+"""Versions of installed packages, read from their files: importing them costs seconds, importlib.metadata some ms."""
 
 import os
 import re
