@@ -25,8 +25,10 @@ NEXT, BREAK, CONTINUE, LEAVE = range(4)
 WHILE = 1_000
 """Rounds of a ``while`` loop."""
 
-_TRANSPARENT = frozenset(("staticmethod", "classmethod", "property", "cache", "lru_cache", "cached_property", "override",
-                          "final", "no_grad", "typechecked"))  # fmt: skip
+_TRANSPARENT = frozenset((
+    "staticmethod", "classmethod", "property", "cache", "lru_cache", "cached_property", "override", "final", "no_grad",
+    "typechecked",
+))  # fmt: skip
 """Decorators that leave what a function gives as it is."""
 _ENUMS = frozenset(("Enum", "StrEnum", "IntEnum", "Flag"))
 
@@ -170,8 +172,7 @@ def _try(m: Machine, node: Any, scope: Scope) -> int:
     end = block(m, node.body, scope)
     for handler in node.handlers:
         # The handler's place is what tells two handlers for the same exception apart.
-        mark = ast.Constant((handler.lineno, handler.col_offset))
-        if m.worlds.decide(mark, False):
+        if m.worlds.take(f"except {handler.lineno}:{handler.col_offset}", False):
             if handler.name:
                 scope.bind(handler.name, Unknown(m.places.span(handler), "it is an exception"))
             end = block(m, handler.body, scope)
@@ -190,7 +191,7 @@ def _match(m: Machine, node: ast.Match, scope: Scope) -> int:
             known, _ = python_eval.condition(m, case.guard, scope)
             holds = False if known is False else holds if known else None
         if holds is None:
-            holds = m.worlds.decide(ast.Constant((case.pattern.lineno, case.pattern.col_offset)), True)
+            holds = m.worlds.take(f"case {case.pattern.lineno}:{case.pattern.col_offset}", True)
         if holds:
             return block(m, case.body, scope)
     return NEXT

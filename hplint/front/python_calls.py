@@ -32,10 +32,10 @@ def call(m: Machine, node: ast.Call, scope: Scope) -> Value:
     _hand_over(m, function, arguments)
     if isinstance(function, Method) and isinstance(function.owner, Unknown):
         function = function.owner
+    made: Value | None = None
     if isinstance(node.func, ast.Attribute) and isinstance(function, Unknown):
-        if (made := _write_elsewhere(m, node.func, arguments, scope)) is not None:
-            return made
-    return apply(m, function, arguments, m.places.span(node))
+        made = _write_elsewhere(m, node.func, arguments, scope)
+    return made if made is not None else apply(m, function, arguments, m.places.span(node))
 
 
 def apply(m: Machine, function: Value, arguments: Arguments, span: Span) -> Value:

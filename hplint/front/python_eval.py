@@ -99,9 +99,7 @@ def assign(m: Machine, target: ast.expr, given: Value, scope: Scope, assumed: bo
 def as_table(m: Machine, node: ast.expr, owner: Value, given: Value, scope: Scope) -> Value:
     """The dict that something is written to. A dict that came from elsewhere (a parameter, an attribute) becomes one
     of which only the new items are known, once a part of a plan is written to it."""
-    holds = isinstance(given, Spec) or (
-        isinstance(given, Table) and any(isinstance(v, Spec) for _, v in given.entries.values())
-    )
+    holds = isinstance(given, Spec) or (isinstance(given, Table) and given.holds_specs)
     name = dotted(node)
     if not isinstance(owner, Unknown) or not holds or name is None:
         return owner

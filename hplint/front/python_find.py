@@ -1,15 +1,15 @@
 """Finds the plan dicts of a Python file."""
 
 import ast
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 
-from hplint.front import python_blocks, python_calls
+from hplint.front import python_blocks
 from hplint.front.nodes import Mapping, Node, PlacementNode, Scalar, Sequence, TargetNode
-from hplint.front.python_machine import Machine, OutOfSteps, is_plan
+from hplint.front.python_machine import Machine, OutOfSteps
 from hplint.front.python_nodes import Converter
 from hplint.front.python_scope import Scope
-from hplint.front.python_values import Arguments, Const, Function, Planner, Table, Unknown, Value
+from hplint.front.python_values import Const, Function, Items, Planner, Table, Unknown, Value
 from hplint.front.python_worlds import Worlds
 from hplint.text.span import START, Span
 
@@ -47,10 +47,9 @@ def run_file(m: Machine) -> None:
         _stand_alone(m, function)
 
 
-def _runs(m: Machine, new: "type[Scope] | object") -> Iterator[Scope]:
+def _runs(m: Machine, new: Callable[[], Scope]) -> Iterator[Scope]:
     m.worlds = Worlds()
     while m.stopped is None and m.worlds.begin():
-        assert callable(new)
         yield new()
 
 
@@ -75,8 +74,6 @@ def _stand_alone(m: Machine, function: Function) -> None:
 
 def _give_back(value: Value, depth: int = 0) -> None:
     """Note that a value leaves the file."""
-    from hplint.front.python_values import Items
-
     if isinstance(value, Table):
         value.returned = True
     elif isinstance(value, Items) and depth < 3:
@@ -105,7 +102,8 @@ def candidates(m: Machine) -> list[Candidate]:
     """
     found: list[Candidate] = []
     for table in m.tables:
-        if is_plan(table) and not (table.flowed and not table.handed and not table.returned):
+        kept = table.handed or table.returned or not table.flowed
+        if kept and (table.handed or table.holds_specs):
             found += _of(m, table)
     found = _without_repeats(found) if len(found) > 1 else found
     return sorted(found, key=lambda c: c.place)
@@ -114,10 +112,13 @@ def candidates(m: Machine) -> list[Candidate]:
 def _of(m: Machine, table: Table) -> Iterator[Candidate]:
     converter = Converter(m.source)
     items = converter.items(table)
-    for planner in table.planners or [None]:
-        calls: list[Call] | list[None] = planner.calls if planner and planner.calls else [None]
-        for call in calls:
+    for planner in table.planners:
+        for call in planner.calls:
             yield Candidate(table, converter, items, planner, call)
+        if not planner.calls:
+            yield Candidate(table, converter, items, planner, None)
+    if not table.planners:
+        yield Candidate(table, converter, items, None, None)
 
 
 def _without_repeats(found: list[Candidate]) -> list[Candidate]:
@@ -187,6 +188,3 @@ def _sign(node: Node) -> Hashable:
 def unread(m: Machine) -> list[Unknown]:
     """What a planner was given as its plan and cannot be read at all, each place once."""
     return list({u.span: u for u in m.unread}.values())
-
-
-__all__ = ["Arguments", "Candidate", "candidates", "python_calls", "run_file", "unread"]

@@ -3,7 +3,7 @@
 import ast
 
 from hplint.front.python_places import Places
-from hplint.front.python_values import Function, Spec, Table, Unknown, Value
+from hplint.front.python_values import Function, Table, Unknown, Value
 from hplint.front.python_worlds import Worlds
 from hplint.text.source import Source
 from hplint.text.span import Span
@@ -60,8 +60,3 @@ class Machine:
         table = Table(span)
         self.tables.append(table)
         return table
-
-
-def is_plan(table: Table) -> bool:
-    """Whether a dict is a plan: it holds a ModuleShardingSpec, or a planner was given it."""
-    return table.handed or any(isinstance(value, Spec) for _, value in table.entries.values())

@@ -21,7 +21,7 @@ def call(m: Machine, method: Method, arguments: Arguments, span: Span) -> Value:
         case Const(value=str() as text):
             return _text(text, method.name, arguments, span)
         case Planner() if method.name == "plan":
-            given = {n: v for n, v in zip(PLAN_PARAMETERS, arguments.positional, strict=False)}
+            given = dict(zip(PLAN_PARAMETERS, arguments.positional, strict=False))
             method.owner.calls.append((span, {**given, **arguments.keywords}))
     return Unknown(span, f"`{method.name}` of {named(method.owner)} is called only at run time")
 

@@ -133,10 +133,11 @@ class Converter:
                 target = Target(Text(text, path.span), span=value.span)
             case Unknown():
                 return self._unknown(path.span, path.reason)
+            case None:
+                return Mapping([], value.span)
             case _:
                 # The reader of YAML targets knows what is wrong with a path that is none.
-                pairs: list[tuple[Node, Node]] = [] if path is None else [(Scalar(TARGET, path.span), self.node(path))]
-                return Mapping(pairs, value.span)
+                return Mapping([(Scalar(TARGET, path.span), self.node(path))], value.span)
         for name, (place, given) in value.keywords.items():
             target.keywords[name] = Keyword(static(self._keyword(given)), place, given.span)
         for strange in value.strange:

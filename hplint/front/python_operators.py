@@ -25,6 +25,13 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 }  # fmt: skip
 
 
+def _as_is(value: Any) -> Any:
+    return value
+
+
+_CONVERSIONS: dict[int, Callable[[Any], Any]] = {ord("r"): repr, ord("s"): str, ord("a"): ascii}
+
+
 def first_unknown(*values: Value) -> Unknown | None:
     """The first of the values that is unknown."""
     return next((v for v in values if isinstance(v, Unknown)), None)
@@ -46,9 +53,9 @@ def formatted(given: Value, spec: Value, conversion: int, span: Span) -> Value:
         return unknown
     if not isinstance(given, Const) or not isinstance(spec, Const) or _WIDE.search(str(spec.value)):
         return Unknown(span, f"the text of {named(given)} is known only at run time")
-    shown = {114: repr, 115: str, 97: ascii}.get(conversion)
+    convert: Callable[[Any], Any] = _CONVERSIONS.get(conversion, _as_is)
     try:
-        return Const(format(shown(given.value) if shown else given.value, str(spec.value)), span)
+        return Const(format(convert(given.value), str(spec.value)), span)
     except (ValueError, TypeError):
         return Unknown(span, "the format does not fit the value")
 
@@ -120,7 +127,7 @@ def sliced(owner: Value, bounds: list[Value | None], span: Span) -> Value:
     """``owner[a:b:c]``."""
     if unknown := first_unknown(owner, *(b for b in bounds if b is not None)):
         return unknown
-    numbers = [b.value if isinstance(b, Const) else None for b in bounds]
+    numbers: list[Any] = [b.value if isinstance(b, Const) else None for b in bounds]
     if any(n is not None and not isinstance(n, int) for n in numbers) or numbers[2] == 0:
         return Unknown(span, "the slice is known only at run time")
     cut = slice(*numbers)
@@ -165,13 +172,9 @@ def binary(m: Machine, op: ast.operator, left: Value, right: Value, span: Span) 
             others = {hashed(i) for i in right.items}
             keep = isinstance(op, ast.BitAnd)
             return Items(left.kind, [i for i in left.items if (hashed(i) in others) is keep], span)
-        case (Items(), Const(value=int() as times)) | (Const(value=int() as times), Items()) if isinstance(
-            op, ast.Mult
-        ):
-            repeated = left if isinstance(left, Items) else right
-            assert isinstance(repeated, Items)
-            if len(repeated.items) * max(times, 0) <= LOOP:
-                return Items(repeated.kind, repeated.items * times, span, repeated.rest)
+        case (Items() as part, Const(value=int() as times)) | (Const(value=int() as times), Items() as part):
+            if isinstance(op, ast.Mult) and len(part.items) * max(times, 0) <= LOOP:
+                return Items(part.kind, part.items * times, span, part.rest)
         case Const(), Const():
             return _arithmetic(op, left.value, right.value, span)
     return Unknown(span, f"{named(left)} and {named(right)} cannot be combined here")

@@ -53,7 +53,8 @@ def _error_span(source: Source, error: SyntaxError) -> Span:
     line = min(max(error.lineno or 1, 1), len(source.starts))
     start = min(source.offset(line, max(error.offset or 1, 1)), size)
     end_line = min(max(error.end_lineno or line, line), len(source.starts))
-    end = min(source.offset(end_line, error.end_offset), size) if (error.end_offset or 0) > 0 else start
+    last = error.end_offset or 0
+    end = min(source.offset(end_line, last), size) if last > 0 else start
     line_end = source.starts[line - 1] + len(source.text[source.starts[line - 1] :].split("\n", 1)[0].rstrip("\r"))
     if line == end_line:
         start, end = min(start, line_end), min(end, line_end)

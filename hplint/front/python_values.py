@@ -95,6 +95,11 @@ class Table:
         return found
 
     @property
+    def holds_specs(self) -> bool:
+        """Whether some value is a ModuleShardingSpec."""
+        return any(isinstance(value, Spec) for _, value in self.entries.values())
+
+    @property
     def is_whole(self) -> bool:
         """Whether all keys are known."""
         return not any(isinstance(key, Unknown) for key, _ in self.entries.values())
@@ -123,10 +128,10 @@ class PlacementValue:
 
 @dataclass(slots=True)
 class TargetValue:
-    """``Target(…)``. ``path`` is None when it was not written, a value when it is no dotted path."""
+    """``Target(…)``. ``path`` is None when it was not written."""
 
     span: Span
-    path: "Text | Value | None" = None
+    path: "Value | None" = None
     keywords: "dict[str, tuple[Span, Value]]" = field(default_factory=dict)
     strange: "list[Unknown]" = field(default_factory=list)
 
@@ -149,7 +154,8 @@ class Reference:
 
 @dataclass(slots=True)
 class Function:
-    """A function or lambda of this file, with its defaults as they were evaluated. ``owner`` is bound as first argument."""
+    """A function or lambda of this file, with its defaults as they were evaluated. ``plain``: no decorator changes
+    what it gives. ``owner`` is bound as first argument."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     scope: "Scope"

@@ -36,10 +36,13 @@ class Worlds:
         turned = False
         while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             test, turned = test.operand, not turned
-        key = ast.dump(test)
+        return self.take(ast.dump(test), likely != turned) != turned
+
+    def take(self, key: str, likely: bool) -> bool:
+        """The same for anything that goes one way or the other; ``key`` tells it from other such things."""
         if key not in self._path:
-            self._choose(key, likely != turned)
-        return self._path[key] != turned
+            self._choose(key, likely)
+        return self._path[key]
 
     def _choose(self, key: str, likely: bool) -> None:
         choice = self._forced.get(key, likely)
