@@ -30,6 +30,7 @@ _new_tuple = tuple.__new__
 """Makes a named tuple without the detour through its own constructor: places are made for every token."""
 
 _PROPERTY = re.compile(r"(?:\s|(?<=[\n\r])\ufeff|#[^\n\r]*)*(?:&[\w-]+|!\S*)")
+_COLON = re.compile(r"(?:\s|(?<=\s)#[^\n\r]*)*:")
 _BLANK = re.compile(r"(?:\s|(?<=[\n\r])\ufeff|(?<=\s)#[^\n\r]*)*")
 _HALVES = re.compile("[\ud800-\udfff]")
 _MAP, _SEQ = "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"
@@ -178,6 +179,8 @@ class _Composer:
                 span = Span(span.start, span.start + len(written.rstrip()))
             if "#" in text:
                 self.opaque.append(span)
+        if span.start == span.end:
+            span = self._nothing(span)
         self.last = span.end
         tag = event.tag
         if tag is None or tag == "!":
@@ -196,6 +199,14 @@ class _Composer:
         if event.tag is None and event.implicit[0] and not is_merge:
             self.values[text] = (value, kind)
         self._add(Scalar(value, span, style not in (None, ""), kind), event.anchor, is_merge)
+
+    def _nothing(self, span: Span) -> Span:
+        """Where an empty value stands: right behind its colon, whatever the parser says."""
+        if self.stack and self.stack[-1].key is not None:
+            colon = _COLON.match(self.text, self.last - self.shift)
+            if colon:
+                return Span(colon.end() + self.shift, colon.end() + self.shift)
+        return span
 
     def _open(self, event: Any, node: Mapping | Sequence, tags: tuple[str, ...]) -> None:
         if len(self.stack) >= DEPTH_LIMIT:
