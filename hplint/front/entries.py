@@ -16,7 +16,7 @@ Faults recorded here, with their data (contract.py, targets.py and recorder.py r
 from typing import Any
 
 from hplint.front.contract import ContractReader
-from hplint.front.keys import ENTRY_KEYS, PYTHON, Key, entry_keys
+from hplint.front.keys import ENTRY_KEYS, PYTHON, PYTHON_ALLOWED, Key, entry_keys
 from hplint.front.nodes import Mapping, Node, Scalar, Sequence, UnknownNode, is_text, plain, type_name
 from hplint.front.recorder import Recorder
 from hplint.front.targets import read_target
@@ -60,11 +60,11 @@ class _EntryReader:
         if isinstance(node, Mapping):
             self._fields(entry, node, match is None)
             self._check_list_match(entry)
-        elif match is not None and isinstance(node, Scalar) and node.value is None:
+        elif match is not None and isinstance(node, Scalar) and node.value is None and not self.python:
             pass  # `"*.mlp":` with nothing below is an entry that does nothing.
         else:
             if not isinstance(node, UnknownNode):
-                self._wrong(node, "a mapping of entry fields")
+                self._wrong(node, "a ModuleShardingSpec(…)" if self.python else "a mapping of entry fields")
             _break_all(entry)
         self.log.field = None
         return entry
@@ -110,7 +110,7 @@ class _EntryReader:
                     entry.broken.add(key.name)
             case _ if isinstance(node, Scalar) and node.value is None:
                 if not key.nullable:
-                    self._wrong(node, key.allowed)
+                    self._wrong(node, self._allowed(key))
                     entry.broken.add(key.name)
             case _:
                 read = self._value(key, node)
@@ -137,13 +137,16 @@ class _EntryReader:
             case "names":
                 return self._names(key, node)
             case "target":
-                return read_target(self.log, node, key.allowed)
+                return read_target(self.log, node, self._allowed(key))
             case "text" | "wrapper" if is_text(node):
                 return Text(plain(node), node.span)
             case "wrapper":
-                return read_target(self.log, node, key.allowed)
-        self._wrong(node, key.allowed)
+                return read_target(self.log, node, self._allowed(key))
+        self._wrong(node, self._allowed(key))
         return None
+
+    def _allowed(self, key: Key) -> str:
+        return PYTHON_ALLOWED.get(key.kind, key.allowed) if self.python else key.allowed
 
     def _match(self, entry: Entry, place: Span, node: Node) -> None:
         entry.keys["match"], entry.values["match"] = place, node.span

@@ -68,6 +68,12 @@ PYTHON_ORDER = (
 )  # fmt: skip
 """Parameters of ModuleShardingSpec, in positional order."""
 
+PYTHON_ALLOWED = {
+    "bool": "True or False", "target": "a Target(…) or a function",
+    "wrapper": "a registry name, a Target(…) or a function",
+}  # fmt: skip
+"""Key kind -> what Python values of it must be, where that is spelled otherwise than in YAML."""
+
 SENTINELS = ("auto", "none")
 """Strings that a contract field may be, in exactly this spelling (R39)."""
 FIRST_INPUT = "first_input"
