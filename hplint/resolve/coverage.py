@@ -8,7 +8,7 @@ from hplint.derive.boundary import Boundary
 from hplint.model.tree import ModuleTree, Node, Tensor
 from hplint.plan.entry import Entry
 from hplint.plan.layout import Layout
-from hplint.resolve.layouts import cutting_axes
+from hplint.resolve.layouts import cutting_axes, is_expert
 from hplint.resolve.resolved import ResolvedPlan
 from hplint.resolve.topology import CANONICAL_AXES, Topology
 from hplint.text.near import near
@@ -45,6 +45,8 @@ class Coverage:
     _unsettled: dict[str, set[str]] = field(default_factory=dict)
     _loose_keys: tuple[str, ...] = ()
     _below: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    _near: dict[tuple[int, str], list[str]] = field(default_factory=dict)
+    _axes: dict[tuple[int | None, bool], Mapping[str, int | None]] = field(default_factory=dict)
 
     def settled(self, boundary: Boundary, *fields: str) -> bool:
         """Whether these fields are what the runtime would see: nothing unreadable was written there, and no entry
@@ -57,10 +59,13 @@ class Coverage:
     def axes(self, parameter: Declared) -> Mapping[str, int | None]:
         """The axes whose placements count for a parameter, with their sizes (None: unknown)."""
         boundary, topology = parameter.boundary, self.topology
-        sizes = {axis: topology.size(axis) for axis in cutting_axes(boundary, parameter.path, topology)}
-        if "ep" in sizes and boundary.ep_size is not None and "ep" not in topology.assumed:
-            sizes["ep"] = boundary.ep_size
-        return sizes
+        kind = (boundary.ep_size, is_expert(parameter.path))
+        if kind not in self._axes:
+            sizes = {axis: topology.size(axis) for axis in cutting_axes(boundary, parameter.path, topology)}
+            if "ep" in sizes and boundary.ep_size is not None and "ep" not in topology.assumed:
+                sizes["ep"] = boundary.ep_size
+            self._axes[kind] = sizes
+        return self._axes[kind]
 
     def is_readable(self, layout: Layout) -> bool:
         """Whether all of it is understood: a misspelt axis may stand for any other."""
@@ -89,10 +94,21 @@ class Coverage:
         """The parameters that an unknown path probably means, nearest first: misspelt, without its last part
         (``q_proj``), or with the boundary's own name in front."""
         fqn, path = parameter.boundary.fqn, parameter.path
-        names = self.below(fqn)
-        inside = [n for n in names if n.startswith(f"{path}.")]
-        outside = [n for n in names if path.endswith(f".{n}") and f".{fqn}.".endswith(f".{path[: -len(n)]}")]
-        return (outside or near(path, names) or inside)[:3]
+        module = self.tree.modules.get(fqn)
+        if module is None:
+            return []
+        first = path.partition(".")[0]
+        if f".{first}." in f".{fqn}.":
+            names = self._names(module.node)
+            outside = [n for n in names if path.endswith(f".{n}") and f".{fqn}.".endswith(f".{path[: -len(n)]}")]
+            if outside:
+                return outside[:1]
+        # Equal layers share a node, so that one slip in a glob is looked up once, not once a layer.
+        key = (id(module.node), path)
+        if key not in self._near:
+            names = self._names(module.node)
+            self._near[key] = near(path, names) or [n for n in names if n.startswith(f"{path}.")][:3]
+        return self._near[key]
 
     def uncovered(self, resolved: ResolvedPlan) -> Iterator[tuple[str, str | None]]:
         """(full name, nearest boundary above or None) of each trainable parameter that nothing covers (R141).

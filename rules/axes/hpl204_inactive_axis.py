@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import CANONICAL_AXES, FSDP_AXES, Case, Finding, Topology, Written, on_plan, plural, quote
+from hplint.rule import CANONICAL_AXES, FSDP_AXES, PARTIAL, Case, Finding, Topology, Written, on_plan, plural, quote
 
 RULE = on_plan("HPL204", "inactive-axis", "info")
 
@@ -27,11 +27,13 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _is_ignored(w: Written, topology: Topology) -> bool:
+    # HPL207 and HPL213 say of a partial parameter, and of one cut on an axis of FSDP, that it is wrong everywhere.
+    told = w.placement == PARTIAL or (w.placement and w.placement.is_shard and w.axis in FSDP_AXES)
+    if w.field == "params" and told:
+        return False
     if w.axis in ("tp", "cp", "ep"):
         return topology.size(w.axis) == 1
-    # dp is HPL202, and parameters that are cut on an axis of FSDP are HPL213.
-    cuts = w.field == "params" and w.axis in FSDP_AXES and w.placement is not None and w.placement.is_shard
-    return w.axis in CANONICAL_AXES and w.axis != "dp" and not cuts
+    return w.axis in CANONICAL_AXES and w.axis != "dp"
 
 
 def _these(places: list[Written]) -> str:

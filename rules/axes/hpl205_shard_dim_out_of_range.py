@@ -29,7 +29,8 @@ def check(case: Case) -> Iterator[Finding]:
             effect = "planning stops here" if axis in counted else f"planning stops as soon as {quote(axis)} cuts it"
             yield Finding(
                 written or span,
-                f"{quote(str(placement))} cuts a dim that {quote(parameter.path)} {list(shape)} does not have: {effect}",
+                f"{quote(str(placement))} cuts a dim that {quote(parameter.path)} {list(shape)} does not have: "
+                f"{effect}",
                 f"{quote(parameter.path)} has {dims}; dims count from 0",
                 entry,
                 parameter.boundary.fqn,

@@ -20,7 +20,7 @@ def check(case: Case) -> Iterator[Finding]:
         return
     for boundary in case.boundaries():
         for source, destination in PAIRS:
-            if coverage.settled(boundary, source, destination):
+            if destination in boundary.origin and coverage.settled(boundary, source, destination):
                 yield from _of_boundary(case, boundary, source, destination)
 
 

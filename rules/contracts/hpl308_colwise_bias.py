@@ -21,9 +21,7 @@ def check(case: Case) -> Iterator[Finding]:
         else:
             text = f"is {quote(str(weight.bias_tp))} on `tp`"
             place = bias.placement_spans.get("tp") or bias.name_span
-        related = (
-            (Related(f"{quote(weight.declared.path)} is {quote(str(wanted))} on `tp`", key),) if key and bias else ()
-        )
+        beside = f"{quote(weight.declared.path)} is {quote(str(wanted))} on `tp`"
         yield Finding(
             place or key or span,
             f"{quote(weight.bias_path)} {text}, but its weight is cut on the output dim: planning stops here",
@@ -31,5 +29,5 @@ def check(case: Case) -> Iterator[Finding]:
             entry,
             weight.declared.boundary.fqn,
             "params",
-            related,
+            (Related(beside, key),) if key and bias else (),
         )

@@ -41,7 +41,9 @@ def check(case: Case) -> Iterator[Finding]:
                 f"{quote(weight.bias_path)} is added after the output communication, but this boundary declares "
                 f"{outputs} and only one can take it: planning stops here"
             )
-            yield _finding(case, weight, message, "declare one output, or put the boundary around this layer alone")
+            span, entry = case.place(boundary, "out_src")
+            hint = "declare one output, or put the boundary around this layer alone"
+            yield Finding(span, message, hint, entry, boundary.fqn, "out_src")
         elif weight.bias is not None and weight.bias_tp != REPLICATE:
             message = (
                 f"{quote(weight.bias_path)} is {quote(str(weight.bias_tp))} on `tp`, but its weight is cut on the "

@@ -2,60 +2,65 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import INPUT_FIELDS, Boundary, Case, Finding, listing, near, on_plan, quote
+from hplint.rule import INPUT_FIELDS, Boundary, Case, Finding, Module, Related, listing, near, on_plan, quote
 
 RULE = on_plan("HPL105", "unknown-input")
 DERIVED_NAMES = {"embed": "input", "moe_mlp": "x_BLD"}
 """Derived kind -> the input name that derivation uses for it, whatever the forward calls it."""
+ALONE = "it is bound to the first positional input, and skipped wherever callers pass that by keyword"
+SKIPPED = "its communication is skipped at every call"
+ANY_KEYWORD = "it is communicated only where callers pass a keyword of that name"
 
 
 def check(case: Case) -> Iterator[Finding]:
     if not case.tree:
         return
+    known: dict[tuple[str, int], list[str]] = {}  # Equal layers share a node: one slip is looked up once for all.
     for boundary in case.boundaries():
         if "in_src" not in boundary.origin and "in_dst" not in boundary.origin:
             continue
         module = case.tree.modules.get(boundary.fqn)
         if module is None or not module.forward or not boundary.broken.isdisjoint(INPUT_FIELDS):
             continue
-        named = [p.name for p in module.forward if not p.kind.startswith("var_")]
-        keys = dict.fromkeys((*(boundary.in_src or ()), *(boundary.in_dst or ())))
-        takes_any = any(p.kind == "var_keyword" for p in module.forward)
-        for key in keys:
-            if key not in named and not (len(keys) == 1 and key == _derived_name(boundary)):
-                yield from _unknown(case, boundary, key, len(keys), named, takes_any)
+        names = {p.name for p in module.forward}
+        keys = {*(boundary.in_src or ()), *(boundary.in_dst or ())}
+        for key in sorted(keys - names):
+            if len(keys) == 1 and boundary.kind and key == DERIVED_NAMES.get(boundary.kind, "hidden_states"):
+                continue  # Derivation itself relies on callers that pass this one by position.
+            meant = known.get((key, id(module.node)))
+            if meant is None:
+                meant = known[key, id(module.node)] = near(key, _named(module))
+            yield from _unknown(case, boundary, module, key, len(keys) == 1, meant)
 
 
 def _unknown(
-    case: Case, boundary: Boundary, key: str, count: int, named: list[str], takes_any: bool
+    case: Case, boundary: Boundary, module: Module, key: str, alone: bool, meant: list[str]
 ) -> Iterator[Finding]:
-    meant = near(key, named)
+    takes_any = any(p.kind == "var_keyword" for p in module.forward or ())
     if takes_any and not meant:
-        return  # Callers may pass it by keyword, and then it is found.
-    for field in INPUT_FIELDS:
-        layout = (boundary.contract(field) or {}).get(key)
-        if layout is None or layout.name_span is None:
-            continue
-        message = f"{quote(key)} is no input of this module's forward: "
-        if count > 1:
-            message += "its communication is skipped at every call"
-        else:
-            message += "it is bound to the first positional input, and skipped wherever callers pass that by keyword"
-        wanted = f"did you mean {listing(meant, 'or')}? " if meant else ""
-        harmless = count == 1 or takes_any or _is_identity(case, boundary, key)
-        yield Finding(
-            layout.name_span,
-            message,
-            f"{wanted}the forward takes {listing(named)}" if named else "the forward takes no named inputs",
-            boundary.origin.get(field),
-            boundary.fqn,
-            field,
-            severity="warning" if harmless else None,
-        )
+        return  # It may well be one of the keywords that callers pass.
+    written = [(f, o[key].name_span) for f in INPUT_FIELDS if (o := boundary.contract(f)) and key in o]
+    places = [(f, span) for f, span in written if span is not None]
+    if not places:
+        return
+    field, span = places[0]
+    named = _named(module)
+    wanted = f"did you mean {listing(meant, 'or')}? " if meant else ""
+    harmless = alone or takes_any or _is_identity(case, boundary, key)
+    yield Finding(
+        span,
+        f"{quote(key)} is no input of this forward: {ALONE if alone else ANY_KEYWORD if takes_any else SKIPPED}",
+        f"{wanted}the forward takes {listing(named)}" if named else "the forward takes no named inputs",
+        boundary.origin.get(field),
+        boundary.fqn,
+        field,
+        tuple(Related("named here too", other) for _, other in places[1:]),
+        severity="warning" if harmless else None,
+    )
 
 
-def _derived_name(boundary: Boundary) -> str | None:
-    return DERIVED_NAMES.get(boundary.kind, "hidden_states") if boundary.kind else None
+def _named(module: Module) -> list[str]:
+    return [p.name for p in module.forward or () if not p.kind.startswith("var_")]
 
 
 def _is_identity(case: Case, boundary: Boundary, key: str) -> bool:
