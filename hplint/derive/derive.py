@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hplint.derive import roles
 from hplint.derive.boundary import Boundary
 from hplint.derive.experts import marked_experts, stacks
-from hplint.derive.families import FAMILIES, Rules, family_of, rules_of
+from hplint.derive.families import FAMILIES, Rules, check_families, family_of, rules_of
 from hplint.derive.grouping import type_of
 from hplint.derive.roles import role_of
 from hplint.derive.run import RunShape
@@ -62,10 +62,13 @@ def derive_boundaries(
     """The boundaries that the planner recognises in ``tree``, by FQN in module order; {} with derivation off.
 
     ``families`` adds family rules (family -> role -> name parts) to the built-in ones. ``ep_size`` of a marked boundary
-    is 1 where expert parallelism is only assumed: a size that divides everything.
+    is 1 where expert parallelism is only assumed: a size that divides everything. Raises RequestError for families that
+    are not of that form.
     """
     if not topology.derive:
         return {}
+    if families:
+        check_families(families)
     part, left = _Deriver(tree, topology, families or {}).run()
     found = {fqn: draft.boundary(fqn) for fqn, draft in part}
     if left and all(h.role == roles.REPLICATED for h in left):

@@ -12,6 +12,7 @@ from hplint.derive.roles import (
     ROWWISE,
     FamilyRules,
 )
+from hplint.errors import RequestError
 from hplint.text.near import near
 from hplint.text.wording import listing, quote
 
@@ -85,14 +86,14 @@ def rules_of(family: str, added: Mapping[str, Rules]) -> FamilyRules:
 
 
 def check_families(added: Mapping[str, Any]) -> None:
-    """Raise ValueError, with a plain reason, for user settings that are not family -> role -> [substrings]."""
+    """Raise RequestError for user settings that are not family -> role -> [substrings]."""
     for family, rules in added.items():
         if not isinstance(rules, Mapping):
-            raise ValueError(f'families.{family}: declare a table of roles, such as {{ colwise = ["q_b_proj"] }}')
+            raise RequestError(f'families.{family}: declare a table of roles, such as {{ colwise = ["q_b_proj"] }}')
         for role, patterns in rules.items():
             if role not in ROLES:
                 close = near(str(role), ROLES)
                 hint = f"did you mean {listing(close, 'or')}?" if close else f"allowed: {listing(ROLES, most=20)}"
-                raise ValueError(f"families.{family}: {quote(role)} is not a role; {hint}")
+                raise RequestError(f"families.{family}: {quote(role)} is not a role; {hint}")
             if isinstance(patterns, str) or not all(isinstance(p, str) and p for p in patterns):
-                raise ValueError(f"families.{family}.{role}: declare a list of name parts")
+                raise RequestError(f"families.{family}.{role}: declare a list of name parts")

@@ -1,10 +1,14 @@
 """What derivation must know of a run."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 
 class RunShape(Protocol):
     """The part of a topology that derivation looks at (``resolve.topology.Topology`` is one)."""
+
+    @property
+    def mesh(self) -> Mapping[str, int]: ...
 
     @property
     def sequence_parallel(self) -> bool: ...

@@ -21,12 +21,13 @@ EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts")
 """Where a configuration says how many experts there are; the second is how some spell the first when written out."""
 
 
-def expert_region(
-    plan: Plan, tree: ModuleTree, topology: Topology, derived: dict[str, Boundary]
-) -> Iterator[Fault]:
+def expert_region(plan: Plan, tree: ModuleTree, topology: Topology, derived: dict[str, Boundary]) -> Iterator[Fault]:
     """The faults of this topology's ep size; none where no boundary is expert-parallel or the size is unknown."""
     ep = topology.size("ep")
-    if ep is None or ep <= 1 or not any(b.ep_size is not None for b in derived.values()):
+    if ep is None or ep <= 1:
+        return
+    own_axis = topology.has_ep_axis
+    if not any(b.ep_size is not None or (own_axis and b.kind == "moe_mlp") for b in derived.values()):
         return
     for data in _problems(tree, topology, ep):
         number = plan.accelerator.sizes.get("ep") if plan.accelerator else None
