@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hplint.derive.boundary import Boundary
 from hplint.lint.case import Case
 from hplint.lint.diagnostic import Edit, Finding, Fix, Related
-from hplint.lint.injections import Injection, injections, wrapper_names
+from hplint.lint.injections import Injection, injections, replacements, wrapper_names
 from hplint.model.tree import Module, ModuleTree, Tensor
 from hplint.plan.entry import UNKNOWN, ContractField, Entry, InnerOutSrc, Target, Text
 from hplint.plan.fault import Fault
@@ -55,6 +55,6 @@ __all__ = [
     "START", "UNKNOWN", "WHEN_WORDS", "BiasedWeight", "Boundary", "Case", "ContractField", "Coverage", "Declared",
     "Edit", "Entry", "Fault", "Finding", "Fix", "Injection", "InnerOutSrc", "Layout", "Layouts", "Module", "ModuleTree",
     "Placement", "Related", "Rule", "Span", "Target", "Tensor", "Text", "Topology", "Written", "biased_weights",
-    "injections", "listing", "near", "on_fault", "on_injection", "on_plan", "one_near", "plural", "quote", "shard",
-    "wrapper_names",
+    "injections", "listing", "near", "on_fault", "on_injection", "on_plan", "one_near", "plural", "quote",
+    "replacements", "shard", "wrapper_names",
 ]  # fmt: skip

@@ -65,6 +65,11 @@ class Injection:
 
         return (*self.context, *OPTIONAL_CONTEXT.get(self.field, ()))
 
+    @property
+    def reserved(self) -> tuple[str, ...]:
+        """The context names that nobody may configure (R84)."""
+        return self.all_context if self.field == "local_compute_fn" else self.context
+
 
 def injections(case: Case, *fields: str) -> Iterator[Injection]:
     """The injections of a plan in reading order; of these fields only, if any are given."""
@@ -89,6 +94,27 @@ def _injection(case: Case, entry: Entry, field: str, value: Target | Text) -> In
         if not found.boundaries and not any(s.entry is entry for s in case.resolved.set_aside):
             found.severity = "warning"
     return found
+
+
+def replacements(case: Case) -> Iterator[tuple[Entry, Text, tuple[str, ...]]]:
+    """Every match of every entry that replaces modules in this run, with the modules that it selects (none without a
+    model). Entries that this run skips come with the case that supposes them active."""
+    from hplint.plan.pattern import is_glob
+    from hplint.resolve.match import Matcher
+
+    matcher = None
+    for entry in case.plan.entries:
+        if entry.replace_module is None or (entry.index in case.inactive and not case.topology.assumed):
+            continue
+        for match in entry.matches:
+            if case.tree is None:
+                names: tuple[str, ...] = ()
+            elif is_glob(match.value):
+                matcher = matcher or Matcher(case.tree)
+                names = matcher.hits(match.value)
+            else:
+                names = (match.value,) if match.value in case.tree.modules else ()
+            yield entry, match, names
 
 
 def wrapper_names(case: Case) -> tuple[str, ...]:

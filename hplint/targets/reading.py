@@ -115,6 +115,16 @@ class Reading:
         home = definition.home if definition else None
         return Annotations(home, self._finder.lookup).fits(value, parameter.annotation)
 
+    @staticmethod
+    def spell(parameter: Parameter) -> str:
+        """The annotation as written."""
+        if isinstance(parameter.annotation, ast.Constant) and isinstance(parameter.annotation.value, str):
+            return parameter.annotation.value
+        try:
+            return ast.unparse(parameter.annotation) if parameter.annotation else ""
+        except RecursionError:
+            return "…"
+
     @property
     def classes(self) -> tuple[str, ...]:
         """For a path that should name a class: where each class that it may name is really defined; empty where that
@@ -123,16 +133,6 @@ class Reading:
         if isinstance(found, Missing) or any(d.kind != "class" for d in found.definitions):
             return ()
         return tuple(d.dotted for d in found.definitions)
-
-
-def spell(parameter: Parameter) -> str:
-    """The annotation as written."""
-    if isinstance(parameter.annotation, ast.Constant) and isinstance(parameter.annotation.value, str):
-        return parameter.annotation.value
-    try:
-        return ast.unparse(parameter.annotation) if parameter.annotation else ""
-    except RecursionError:
-        return "…"
 
 
 def _of_table(shipped: Shipped) -> Signature:

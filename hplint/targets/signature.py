@@ -60,6 +60,11 @@ class Signature:
         """The parameter that a keyword of that name sets."""
         return next((p for p in self.parameters if p.named and p.name == name), None)
 
+    def requires(self, name: str) -> bool:
+        """Whether a call must give that keyword."""
+        parameter = self.parameter(name)
+        return parameter is not None and parameter.required
+
     @property
     def names(self) -> tuple[str, ...]:
         """What can be set by keyword."""

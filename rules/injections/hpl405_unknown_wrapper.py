@@ -1,0 +1,32 @@
+"""HPL405 unknown-wrapper: an inner_wrapper name that the wrapper registry lacks (R96)."""
+
+from collections.abc import Iterator
+
+from hplint.rule import Case, Finding, Target, injections, listing, near, on_injection, quote, wrapper_names
+
+RULE = on_injection("HPL405", "unknown-wrapper")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for injection in injections(case, "inner_wrapper"):
+        if isinstance(injection.value, Target):
+            continue
+        name, known = injection.path.value, wrapper_names(case)
+        if name in known:
+            continue
+        meant = near(name, known)
+        if "." in name:
+            advice = f"write a function of your own as a mapping: inner_wrapper: {{_target_: {name}}}"
+        elif meant:
+            advice = f"did you mean {listing(meant, 'or')}?"
+        else:
+            advice = f"registered are {listing(known, most=12)}; a function of your own is written with `_target_`"
+        yield Finding(
+            injection.path.span,
+            f"{quote(name)} is not a registered wrapper: the runtime refuses the boundary",
+            advice,
+            injection.entry,
+            None,
+            "inner_wrapper",
+            severity=injection.severity,
+        )

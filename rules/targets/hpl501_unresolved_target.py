@@ -1,0 +1,88 @@
+"""HPL501 unresolved-target: a `_target_` that names nothing, or nothing callable (R16-R23, S53)."""
+
+from collections.abc import Iterator
+
+from hplint.rule import Case, Fault, Finding, Injection, injections, listing, near, on_injection, quote
+
+RULE = on_injection("HPL501", "unresolved-target", "error", "unresolved-target")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for fault in case.faults(RULE.name):
+        yield _unreadable(case, fault)
+    for injection in injections(case):
+        if injection.reading and (finding := _target(injection, case.plan.dialect == "python")):
+            yield finding
+
+
+def _unreadable(case: Case, fault: Fault) -> Finding:
+    data = fault.data
+    if data["problem"] == "missing":
+        message = "the target has no `_target_`: nothing names the function to call"
+        written = near("_target_", [k for k in data["keys"] if isinstance(k, str)])
+        advice = "add `_target_: package.function`"
+        if written:
+            advice = f"did you mean `_target_` instead of {quote(written[0])}?"
+    elif data["problem"] == "empty-part":
+        message = f"{quote(data['value'])} has an empty part: it is no dotted path to a function"
+        advice = "write it as package.module.function"
+    else:
+        message = f"`_target_` is {quote(data['value'])}, not the dotted path of a function: it is refused"
+        advice = "write it as package.module.function"
+    return Finding(fault.span, message, advice, case.entry(fault), None, fault.field)
+
+
+def _target(injection: Injection, python: bool) -> Finding | None:
+    reading, path = injection.reading, injection.path.value
+    assert reading is not None
+    found = reading.found
+    if hasattr(found, "definitions"):
+        if found.callable is False:
+            kind = "a module" if found.definitions[0].kind == "module" else "a plain value"
+            return _finding(injection, f"{quote(path)} is {kind}, which cannot be called", "name a function", None)
+        if "syntax error" in found.unreadable:
+            # Another Python version may well read it.
+            return _finding(injection, f"{quote(path)} cannot be read: {found.unreadable}", "", "warning")
+        return None
+    if python and "." not in path:
+        return None  # A name inside a function of the plan's own file.
+    if reading.is_hyper_parallel and not found.package_found:
+        return _not_installed(injection)
+    if not found.package_found:
+        message = f"the package {quote(found.part)} is not found here, so {quote(path)} is not checked"
+        advice = _meant(found.near) or "name its folder with --src, or install it beside hplint"
+        return _finding(injection, message, advice, "warning")
+    message = f"{quote(found.parent)} has no {quote(found.part)}: {quote(path)} cannot be imported"
+    advice = reading.migration or _meant(found.near)
+    return _finding(injection, message, advice, None if found.certain else "warning")
+
+
+def _not_installed(injection: Injection) -> Finding | None:
+    reading, path = injection.reading, injection.path.value
+    assert reading is not None
+    if reading.migration:
+        message = f"{quote(path)} is a path that newer versions of HyperParallel lack"
+        return _finding(injection, message, reading.migration, "warning")
+    if reading.near_shipped:
+        message = f"{quote(path)} is not among the functions that HyperParallel ships there"
+        return _finding(injection, message, _meant(reading.near_shipped), "warning")
+    if reading.shipped:
+        return None
+    message = f"HyperParallel is not installed here, so {quote(path)} is not checked"
+    return _finding(injection, message, "install it beside hplint, or name its folder with --src", "info")
+
+
+def _meant(names: tuple[str, ...]) -> str:
+    return f"did you mean {listing(names, 'or')}?" if names else ""
+
+
+def _finding(injection: Injection, message: str, advice: str, severity: str | None) -> Finding:
+    return Finding(
+        injection.path.span,
+        message,
+        advice,
+        injection.entry,
+        None,
+        injection.field,
+        severity=severity or injection.severity,
+    )

@@ -1,0 +1,33 @@
+"""HPL507 missing-target-keyword: a required keyword that is not configured."""
+
+from collections.abc import Iterator
+
+from hplint.rule import Case, Finding, Target, injections, listing, on_injection, quote
+
+RULE = on_injection("HPL507", "missing-target-keyword")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for injection in injections(case):
+        signatures = injection.reading.signatures if injection.reading else ()
+        if not signatures or not isinstance(injection.value, Target):
+            continue
+        given = {*injection.value.keywords, *injection.all_context}
+        missing = [
+            p.name
+            for p in signatures[0].parameters
+            if p.named and p.name not in given and all(s.requires(p.name) for s in signatures)
+        ]
+        if missing:
+            place = f" ({signatures[0].place})" if signatures[0].place else ""
+            noun = "parameter" if len(missing) == 1 else "parameters"
+            yield Finding(
+                injection.path.span,
+                f"{quote(signatures[0].name)}{place} needs the {noun} {listing(missing)}, which "
+                f"{'is' if len(missing) == 1 else 'are'} not configured: the runtime cannot call it",
+                f"add {listing(f'{n}: …' for n in missing)} beside `_target_`",
+                injection.entry,
+                None,
+                injection.field,
+                severity="warning" if signatures[0].shipped else injection.severity,
+            )

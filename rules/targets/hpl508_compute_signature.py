@@ -1,0 +1,95 @@
+"""HPL508 compute-signature: the compute function of a factory, against the module's forward (R85-R90, S26)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from hplint.rule import (
+    Boundary,
+    Case,
+    Finding,
+    Injection,
+    Module,
+    injections,
+    listing,
+    on_injection,
+    quote,
+    replacements,
+)
+
+RULE = on_injection("HPL508", "compute-signature")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    tree = case.tree
+    if tree is None or not tree.has_classes:
+        return
+    for injection in injections(case, "local_compute_fn"):
+        returned = injection.reading.returned if injection.reading else ()
+        replaced = {n for _, _, names in replacements(case) for n in names} if returned else set()
+        for boundary in injection.boundaries if returned else ():
+            module = tree.modules.get(boundary.fqn)
+            if module is None or module.forward is None or boundary.fqn in replaced:
+                continue
+            if not _changed_before(case, boundary):
+                yield from _compare(injection, module, returned)
+
+
+def _changed_before(case: Case, boundary: Boundary) -> bool:
+    """Whether a wrapper may have changed the forward before the function is installed."""
+    return boundary.inner_wrapper is not None or not case.is_settled(boundary, "inner_wrapper", "local_compute_fn")
+
+
+def _compare(injection: Injection, module: Module, returned: tuple[Any, ...]) -> Iterator[Finding]:
+    faults = [_fault(r, module) for r in returned]
+    unknown = any(r.signature is None and not r.value for r in returned)
+    if wrong := [f for f in faults if f]:
+        certain = len(wrong) == len(faults) and not unknown
+        yield _finding(injection, module, wrong[0], None if certain else "warning")
+    elif not unknown and any(p.kind == "var_keyword" for p in module.forward or ()):
+        name = returned[0].signature.name
+        does = f"{quote(name)} takes no further keywords, but {_spell(module)} does: a call that passes one fails"
+        yield _finding(injection, module, does, "warning")
+
+
+def _fault(returned: Any, module: Module) -> str:
+    """What is wrong with one function that the factory may return; "" where nothing is, or nothing can be said."""
+    if returned.value:
+        return f"the factory returns {quote(returned.value)} in line {returned.line}, not a function"
+    signature, forward = returned.signature, module.forward or ()
+    if signature is None:
+        return ""
+    name, own = quote(signature.name), signature.parameters
+    for kind, stars in (("var_positional", "*"), ("var_keyword", "**")):
+        if star := signature.of_kind(kind):
+            return f"{name} takes `{stars}{star.name}`: the runtime cannot bind the inputs of {_spell(module)}"
+    if not own:
+        return f"{name} takes no parameter, but the module and the inputs of {_spell(module)} are passed to it"
+    taken = [p.name for p in own[1:]]
+    names = [p.name for p in forward if not p.kind.startswith("var_")]
+    if extra := [n for n in taken if n not in names]:
+        return f"{name} takes {listing(extra)}, which {_spell(module)} does not have"
+    if lacks := [p.name for p in forward if p.required and p.name not in taken and not p.kind.startswith("var_")]:
+        return f"{name} does not take {listing(lacks)}, which {_spell(module)} requires"
+    here = [p.name for p in own[1:] if p.kind.startswith("positional")]
+    there = [p.name for p in forward if p.kind.startswith("positional")]
+    if here != [n for n in there if n in here]:
+        return f"{name} takes {listing(here)} by position, but in another order than {_spell(module)}"
+    return ""
+
+
+def _spell(module: Module) -> str:
+    names = ", ".join(p.name for p in module.forward or () if not p.kind.startswith("var_"))
+    return quote(f"{module.cls.short if module.cls else 'the module'}.forward({names})")
+
+
+def _finding(injection: Injection, module: Module, fault: str, severity: str | None) -> Finding:
+    names = [p.name for p in module.forward or () if p.required and not p.kind.startswith("var_")]
+    return Finding(
+        injection.path.span,
+        fault if severity or "not a function" in fault else f"{fault}: the runtime refuses it",
+        f"declare the inputs as {listing(('module', *names))}, by the names of the forward and in its order",
+        injection.entry,
+        module.fqn,
+        "local_compute_fn",
+        severity=severity or injection.severity,
+    )
