@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import PurePath
 
 import click
 
@@ -92,9 +93,13 @@ def _own_fault(error: Exception) -> int:
     if os.environ.get("HPLINT_DEBUG"):
         raise error
     words = str(error).splitlines() or [""]
+    place = error.__traceback__
+    while place and place.tb_next:
+        place = place.tb_next
+    where = f" ({PurePath(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno})" if place else ""
     _tell(
         HplintError(
-            f"a fault of hplint itself: {type(error).__name__}: {words[0]}",
+            f"a fault of hplint itself: {type(error).__name__}: {words[0]}{where}",
             "run it again with HPLINT_DEBUG=1 and report the traceback with the command and the plan",
         )
     )

@@ -111,9 +111,10 @@ def _flow(side: str, boundary: dict[str, Any], arrow: str) -> Iterator[Row]:
     origins = dict.fromkeys(_origin(boundary, field) for field in FLOWS[side])
     for name in dict.fromkeys((*sources, *destinations)):
         source, destination = sources.get(name), destinations.get(name)
-        text = _spell(source) if source is not None else "not declared"
-        if source != destination:
-            text += f" {arrow} {_spell(destination) if destination is not None else 'not declared'}"
+        if source is None or destination is None:
+            text = f"{_spell(source)} {arrow} {_spell(destination)}"
+        else:
+            text = _change(source, destination, arrow)
         moves = ", ".join(communications(source or {}, destination or {}))
         yield Row(side, name, text, _joined(moves, *origins))
 
@@ -133,7 +134,16 @@ def _joined(*remarks: str) -> str:
     return "; ".join(filter(None, remarks))
 
 
-def _spell(layout: dict[str, str]) -> str:
+def _change(source: dict[str, str], destination: dict[str, str], arrow: str) -> str:
+    """Axis by axis; both sides are laid out over the same axes."""
+    ends = ((axis, before, destination.get(axis, before)) for axis, before in source.items())
+    words = [f"{axis} {a}" if a == b else f"{axis} {a} {arrow} {b}" for axis, a, b in ends]
+    return ", ".join(words) or "replicate"
+
+
+def _spell(layout: dict[str, str] | None) -> str:
+    if layout is None:
+        return "not declared"
     return ", ".join(f"{axis} {placement}" for axis, placement in layout.items()) or "replicate"
 
 

@@ -166,7 +166,7 @@ def test_tool_hplint_must_be_a_table(tmp_path: Path) -> None:
 def test_a_file_that_is_not_utf_8_is_told(tmp_path: Path) -> None:
     path = tmp_path / "hplint.toml"
     path.write_bytes(b"ep = 1\nmodel = '\xff'\n")
-    with pytest.raises(ConfigError, match="hplint.toml:2: not UTF-8"):
+    with pytest.raises(ConfigError, match=r"hplint\.toml:2: not UTF-8"):
         read_config(path)
 
 

@@ -34,7 +34,8 @@ def diagnostic(code: str, name: str, severity: str, message: str, place: Span, *
 
 
 PLACEMENT = diagnostic(
-    "HPL203", "not-a-placement", "error", "`shrd(0)` is not a placement: the run stops while it reads the configuration",
+    "HPL203", "not-a-placement", "error",
+    "`shrd(0)` is not a placement: the run stops while it reads the configuration",
     span("shrd(0)"), match="model.layers.*.mlp", field="params", help="write `replicate`, `partial` or `shard(N)`",
     fixes=(Fix("Write `shard(0)`", True, (Edit(span("shrd(0)"), "shard(0)"),)),),
     fingerprint="HPL203:model.layers.*.mlp:params:1",

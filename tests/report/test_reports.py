@@ -114,7 +114,8 @@ SCHEMA = {
                 ],
                 "properties": {
                     **PLACE,
-                    **{k: {"type": "string"} for k in ("code", "name", "message", "path", "help", "url", "fingerprint")},
+                    **{k: {"type": "string"} for k in ("code", "name", "message", "path", "help", "url")},
+                    "fingerprint": {"type": "string"},
                     **{k: {"type": ["string", "null"]} for k in ("match", "module", "field")},
                     "severity": {"enum": ["error", "warning", "info"]},
                     "topology": {"type": "object"},
