@@ -70,6 +70,8 @@ def _import(request: dict[str, Any], shown: str) -> ModuleType:
     try:
         if not path:
             return importlib.import_module(name)
+        if name in sys.modules and getattr(sys.modules[name], "__file__", None) == path:
+            return sys.modules[name]
         if name in sys.modules or name in sys.stdlib_module_names:
             # A user's types.py or queue.py must not take the place of the module of that name.
             name = f"_model_{name}"
@@ -212,8 +214,8 @@ def _config_and_class(transformers: Any, folder: str, raw: dict[str, Any], names
 
 def _remote_code(what: str) -> ModelError:
     return ModelError(
-        f"{what} is defined by code in the model's own repository (trust_remote_code), which hplint never runs by itself",
-        "name a factory of yours that builds it (py:file.py:factory), or check names and shapes alone (safetensors:DIR)",
+        f"{what} is defined by code in the model's own repository (trust_remote_code), which hplint never runs",
+        "name a factory that builds it (py:file.py:factory), or check names and shapes alone (safetensors:DIR)",
     )
 
 

@@ -32,8 +32,8 @@ class Totals(NamedTuple):
 
 
 def outline(tree: ModuleTree, depth: int | None = None) -> list[Row]:
-    """Rows from the root down, at most ``depth`` levels of modules below it. Siblings with consecutive numbers and equal
-    contents make one row."""
+    """Rows from the root down, at most ``depth`` levels below it. Siblings with consecutive numbers and equal contents
+    make one row."""
     elements = _elements(tree)
     rows: list[Row] = []
     stack = [("", tree.root, 0, 1)]
