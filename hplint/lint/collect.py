@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from hplint.errors import RequestError
+from hplint.front.plan_shape import is_about_plans
 from hplint.front.read import may_hold_plan, read_document
 from hplint.plan.fault import Fault
 from hplint.plan.plan import Document
@@ -78,7 +79,10 @@ def _read_walked(path: str) -> Document | None:
     if not may_hold_plan(data):
         return None
     document = read_document(path, data)
-    return document if document.plans or document.faults else None
+    if document.plans:
+        return document
+    # A file that cannot be read at all counts only when it talks of plans: repositories hold templates and fragments.
+    return document if document.faults and is_about_plans(document.source.text) else None
 
 
 def _walk(folder: str) -> Iterator[str]:

@@ -92,7 +92,7 @@ def _diagnostics(
     folded: dict[tuple[object, ...], tuple[RuleEntry, Finding, dict[str, None], str]] = {}
     for rule, finding in found:
         severity = finding.severity or rule.severity
-        if severity == "error" and finding.entry and finding.entry.index in inactive:
+        if finding.severity is None and severity == "error" and finding.entry and finding.entry.index in inactive:
             severity = "warning"
         key = (rule.code, finding.span, finding.message, finding.field)
         _, _, modules, _ = folded.setdefault(key, (rule, finding, {}, severity))
