@@ -42,7 +42,7 @@ def _lacks(module: Module, needs: tuple[str, ...], first_three: bool) -> str:
     names = [p.name for p in forward if p.kind != "var_keyword"]
     written = f"but `{module.cls.short if module.cls else 'the module'}.forward` has {listing(names)}"
     if names and (missing := [n for n in needs if n not in names]):
-        return f"needs an input named {listing(missing)}, {written}"
+        return f"needs {'an input' if len(missing) == 1 else 'inputs'} named {listing(missing)}, {written}"
     if names and first_three and len([p for p in forward if p.kind.startswith("positional")]) < len(QKV):
         return f"takes the first three inputs as q, k and v, {written}"
     return ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Fault, Finding, Injection, injections, listing, near, on_injection, quote
+from hplint.rule import Case, Entry, Fault, Finding, Injection, injections, listing, near, on_injection, quote
 
 RULE = on_injection("HPL501", "unresolved-target", "error", "unresolved-target")
 
@@ -13,6 +13,36 @@ def check(case: Case) -> Iterator[Finding]:
     for injection in injections(case):
         if injection.reading and (finding := _target(injection, case.plan.dialect == "python")):
             yield finding
+    if case.targets:
+        for entry in case.plan.entries:
+            if entry.module_type and (finding := _module_type(case, entry)):
+                yield finding
+
+
+def _module_type(case: Case, entry: Entry) -> Finding | None:
+    """``module_type`` names a class by its dotted path too (R56, R57)."""
+    kind = entry.module_type
+    if kind is None or case.targets is None or _in_model(case, kind.value):
+        return None
+    reading = case.targets.read(kind.value)
+    found = reading.found
+    if hasattr(found, "definitions"):
+        if found.callable is None or reading.classes:
+            return None
+        message, advice, severity = f"{quote(kind.value)} is not a class", "name a class of modules", None
+    elif reading.is_hyper_parallel and not found.package_found:
+        return None
+    elif not found.package_found:
+        message = f"the package {quote(found.part)} is not found here, so {quote(kind.value)} is not checked"
+        advice, severity = _meant(found.near) or "name its folder with --src, or install it beside hplint", "warning"
+    else:
+        message = f"{quote(found.parent)} has no {quote(found.part)}: {quote(kind.value)} cannot be imported"
+        advice, severity = _meant(found.near), None if found.certain else "warning"
+    return Finding(kind.span, message, advice, entry, None, "module_type", severity=severity)
+
+
+def _in_model(case: Case, dotted: str) -> bool:
+    return case.tree is not None and any(c.is_a(dotted) for c in case.tree.classes)
 
 
 def _unreadable(case: Case, fault: Fault) -> Finding:
@@ -63,11 +93,11 @@ def _not_installed(injection: Injection) -> Finding | None:
     if reading.migration:
         message = f"{quote(path)} is a path that newer versions of HyperParallel lack"
         return _finding(injection, message, reading.migration, "warning")
-    if reading.near_shipped:
+    if reading.shipped and reading.shipped.dotted == path:
+        return None
+    if reading.near_shipped and not reading.shipped:
         message = f"{quote(path)} is not among the functions that HyperParallel ships there"
         return _finding(injection, message, _meant(reading.near_shipped), "warning")
-    if reading.shipped:
-        return None
     message = f"HyperParallel is not installed here, so {quote(path)} is not checked"
     return _finding(injection, message, "install it beside hplint, or name its folder with --src", "info")
 

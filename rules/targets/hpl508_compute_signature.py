@@ -24,7 +24,10 @@ def check(case: Case) -> Iterator[Finding]:
     if tree is None or not tree.has_classes:
         return
     for injection in injections(case, "local_compute_fn"):
-        returned = injection.reading.returned if injection.reading else ()
+        marks = injection.reading.marks if injection.reading else None
+        if injection.reading is None or (marks is not None and injection.mark not in marks):
+            continue  # HPL504: it may not be a factory at all.
+        returned = injection.reading.returned
         replaced = {n for _, _, names in replacements(case) for n in names} if returned else set()
         for boundary in injection.boundaries if returned else ():
             module = tree.modules.get(boundary.fqn)
