@@ -148,35 +148,38 @@ def cover(resolved: ResolvedPlan, tree: ModuleTree, topology: Topology, entries:
     for boundary in resolved.boundaries.values():
         readable = "params" not in boundary.broken
         prefix = f"{boundary.fqn}." if boundary.fqn else ""
-        for sources in boundary.ep_stack.values():
-            found._covered.update(prefix + source for source in sources)
+        stacked = {source for sources in boundary.ep_stack.values() for source in sources}
+        found._covered.update(prefix + source for source in stacked)
         for path, layout in (boundary.params or {}).items():
             if readable or layout.name_span:
-                _declare(found, first, boundary, path, prefix + path, layout)
+                tensor, real = _tensor(tree, boundary, path, prefix + path)
+                # What is stacked is gone, under its old names, by the time that parameters are looked up (S39).
+                declared = Declared(boundary, path, prefix + path, layout, None if path in stacked else tensor)
+                _note(found, first, declared, real)
     _set_aside(found, resolved, entries)
     return found
 
 
-def _declare(
-    found: Coverage, first: dict[str, Declared], boundary: Boundary, path: str, name: str, layout: Layout
-) -> None:
-    tensor = found.tree.parameters.get(name)
-    real = name
-    if tensor is None:
-        if sources := boundary.ep_stack.get(path):
-            one = found.tree.parameters.get(name[: len(name) - len(path)] + sources[0])
-            tensor = one and one._replace(shape=(len(sources), *one.shape))
-        elif found.tree.aliases:
-            real = _through_aliases(name, found.tree)
-            tensor = found.tree.parameters.get(real)
-    declared = Declared(boundary, path, name, layout, tensor)
+def _tensor(tree: ModuleTree, boundary: Boundary, path: str, name: str) -> tuple[Tensor | None, str]:
+    """The parameter that a path leads to, and the name under which the tree has it."""
+    tensor = tree.parameters.get(name)
+    if tensor is not None:
+        return tensor, name
+    if sources := boundary.ep_stack.get(path):
+        one = tree.parameters.get(name[: len(name) - len(path)] + sources[0])
+        return one and one._replace(shape=(len(sources), *one.shape)), name
+    real = _through_aliases(name, tree) if tree.aliases else name
+    return tree.parameters.get(real), real
+
+
+def _note(found: Coverage, first: dict[str, Declared], declared: Declared, real: str) -> None:
     found.declared.append(declared)
-    if tensor is None:
-        found.unknown.append(declared)
     found._covered.add(real)
-    if any(p is not None and p.kind != "replicate" for p in layout.placements.values()):
+    if declared.tensor is None:
+        found.unknown.append(declared)
+    if any(p is not None and p.kind != "replicate" for p in declared.layout.placements.values()):
         found.laid.append(declared)
-    if (earlier := first.setdefault(name, declared)) is not declared:
+    if (earlier := first.setdefault(declared.name, declared)) is not declared:
         found.twice.append((earlier, declared))
 
 

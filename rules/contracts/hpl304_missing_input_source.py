@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import INPUT_FIELDS, REPLICATE, Boundary, Case, Finding, listing, on_plan, quote
+from hplint.rule import INPUT_FIELDS, REPLICATE, Boundary, Case, Finding, listing, near, on_plan, quote
 
 RULE = on_plan("HPL304", "missing-input-source")
 
@@ -33,14 +33,15 @@ def _no_source(case: Case, boundary: Boundary) -> Finding:
 
 
 def _one_sided(case: Case, boundary: Boundary) -> Iterator[Finding]:
-    bound = _bound(case, boundary)
+    taken, only = _forward_names(case, boundary)
     for here, other in (INPUT_FIELDS, INPUT_FIELDS[::-1]):
+        opposite = boundary.contract(other) or {}
         for name, layout in (boundary.contract(here) or {}).items():
-            if name in (boundary.contract(other) or {}) or (bound is not None and name not in bound):
-                continue
             placements = case.laid_out(layout)
-            if placements is None or all(p == REPLICATE for p in placements):
-                continue  # The missing side counts as replicated: nothing is communicated.
+            if name in opposite or placements is None or all(p == REPLICATE for p in placements):
+                continue  # The missing side counts as replicated: where both are, nothing is communicated.
+            if (only and name not in taken) or near(name, (k for k in opposite if taken and k not in taken)):
+                continue  # HPL105 tells of names that the forward does not take, here or on the other side.
             effect = "gathered onto every rank" if here == "in_src" else "taken for replicated, then cut"
             span, entry = case.place(boundary, other if layout.name_span is None else here)
             yield Finding(
@@ -54,12 +55,11 @@ def _one_sided(case: Case, boundary: Boundary) -> Iterator[Finding]:
             )
 
 
-def _bound(case: Case, boundary: Boundary) -> frozenset[str] | None:
-    """The inputs whose communication takes place; None where that cannot be told. The others are HPL105."""
+def _forward_names(case: Case, boundary: Boundary) -> tuple[frozenset[str], bool]:
+    """The names that the forward takes (none where that is unknown), and whether communication of any other name is
+    skipped: not where it is the only one, or may be one of the keywords that callers pass."""
     module = case.tree.modules.get(boundary.fqn) if case.tree else None
-    keys = {*(boundary.in_src or ()), *(boundary.in_dst or ())}
-    if module is None or not module.forward or len(keys) == 1:
-        return None
-    if any(p.kind == "var_keyword" for p in module.forward):
-        return None
-    return frozenset(p.name for p in module.forward)
+    forward = module.forward or () if module else ()
+    alone = len({*(boundary.in_src or ()), *(boundary.in_dst or ())}) == 1
+    only = bool(forward) and not alone and not any(p.kind == "var_keyword" for p in forward)
+    return frozenset(p.name for p in forward), only
