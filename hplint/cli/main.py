@@ -119,11 +119,15 @@ def _request_error(error: click.UsageError) -> RequestError:
         names = near(error.option_name, [*known, "--version"])
         return RequestError(f"no such option: {error.option_name}", _meant(names) or help_hint)
     if isinstance(error, click.MissingParameter) and error.param is not None:
-        return RequestError(f"{error.param.human_readable_name} is missing", help_hint)
+        return RequestError(f"{_spelled(error.param)} is missing", help_hint)
     if isinstance(error, click.BadParameter) and error.param is not None:
-        name = error.param.opts[-1] if error.param.param_type_name == "option" else error.param.human_readable_name
-        return RequestError(f"{name}: {_lowered(error.message)}", _near_choice(error))
+        return RequestError(f"{_spelled(error.param)}: {_lowered(error.message)}", _near_choice(error))
     return RequestError(_lowered(error.message), help_hint)
+
+
+def _spelled(param: click.Parameter) -> str:
+    """An option by its long form, an argument by its name in the usage line."""
+    return param.opts[-1] if param.param_type_name == "option" else param.human_readable_name
 
 
 def _near_choice(error: click.BadParameter) -> str:

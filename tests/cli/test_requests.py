@@ -1,0 +1,98 @@
+"""Wrong requests exit with 2 and say what was meant; nothing of them is ever a green run."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hplint import __version__
+
+MODEL = ("--model", "tree:toy.json", "--mesh", "dp=2,tp=2")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "help_"),
+    [
+        (["--mehs", "tp=2"], "no such option: --mehs", "`--mesh`"),
+        (["check", "--modle", "x"], "no such option: --modle", "`--model`"),
+        (["plans", "--fix"], "no such option: --fix", ""),
+        (["plans", "--baseline", "x"], "no such option: --baseline", ""),
+        (["chekc", "plans"], "no such file, folder or command: `chekc`", "`check`"),
+        (["plan", "shwo", "x"], "hplint plan has no command `shwo`", "`show`"),
+        (["model", "biuld", "x"], "hplint model has no command `biuld`", "`build`"),
+        (["plan", "show"], "FILE is missing", "--help"),
+        (["model", "build", "tree:toy.json"], "--output", ""),
+        (["explain"], "CODE... is missing", "--help"),
+        (["plans", "--mesh", "tpp=2"], "there is no axis `tpp`", "`tp`"),
+        (["plans", "--mesh", ""], "the mesh is empty", "dp=2,tp=4"),
+        (["plans", "--mesh", "tp=0"], "the size of `tp` is `0`", ""),
+        (["plans", "--mesh"], "--mesh", ""),
+        (["plans", "--ep", "0"], "--ep: 0 is not in the range", ""),
+        (["plans", "--seq-len", "many"], "--seq-len: `many` is not", ""),
+        (["plans", "--build-timeout", "0"], "--build-timeout: ", ""),
+        (["plans", "--output-format", "jsno"], "--output-format: `jsno` is not one of", "`json`"),
+        (["plans", "--fail-on", "eror"], "--fail-on: `eror` is not one of", "`error`"),
+        (["plans", "--color", "alway"], "--color: `alway` is not one of", "`always`"),
+        (["plans", "--select", "HPL999"], "unknown rule `HPL999`", ""),
+        (["plans", "--ignore", "unknown-modul"], "unknown rule `unknown-modul`", "`unknown-module`"),
+        (["plan/good.yaml"], "no such file or folder: `plan/good.yaml`", ""),
+        (["plans/godo.yaml"], "no such file or folder: `plans/godo.yaml`", "`plans/good.yaml`"),
+        (["plans", "--src", "plan"], "--src: no such folder: `plan`", "`plans`"),
+        (["plans", "--src", "toy.json"], "--src: `toy.json` is not a folder", ""),
+        (["plans", "--config", "none.toml"], "none.toml: cannot be read: No such file", ""),
+        (["plans", "--config", "a.toml", "--isolated"], "--isolated and --config exclude each other", ""),
+        (["plans", "--stdin-filename", "x.yaml"], "--stdin-filename names the text", ""),
+        (["plans", "--model", "tree:toi.json"], "no file `toi.json`", "toy.json"),
+        (["plans", "--model", "banana"], "banana", ""),
+        (["model", "show", "tree:toi.json"], "no file `toi.json`", "toy.json"),
+        (["plans", "--output-file", "no/such/folder.txt", *MODEL], "no/such/folder.txt cannot be written", ""),
+        (["plan", "show", "plans/good.yaml"], "no model is named", "--model"),
+    ],
+)
+def test_a_wrong_request_exits_with_2_and_near_names(
+    hplint: Callable[..., object], arguments: list[str], error: str, help_: str
+) -> None:
+    code, out, err = hplint(*arguments)  # type: ignore[misc]
+    first, _, rest = err.partition("\n")
+    assert (code, out) == (2, "")
+    assert first.startswith("error: ") and error in first
+    assert help_ in rest
+    assert "Traceback" not in err
+
+
+def test_a_broken_configuration_is_a_wrong_request(hplint: Callable[..., object], project: Path) -> None:
+    (project / "hplint.toml").write_text("ep = 1\nmodle = 'tree:toy.json'\n", encoding="utf-8")
+    code, out, err = hplint("plans")  # type: ignore[misc]
+    assert (code, out) == (2, "")
+    assert err == f"error: {project / 'hplint.toml'}:2: unknown key `modle`\nhelp: did you mean `model`?\n"
+    assert hplint("plans/good.yaml", "--isolated", *MODEL)[0] == 0  # type: ignore[index]
+
+
+def test_a_path_without_a_plan_is_said_and_exits_with_2(hplint: Callable[..., object], project: Path) -> None:
+    (project / "empty").mkdir()
+    (project / "other.yaml").write_text("a: 1\n", encoding="utf-8")
+    for path in ("empty", "other.yaml"):
+        code, _, err = hplint(path, *MODEL)  # type: ignore[misc]
+        assert code == 2 and err.startswith(f"error: no plan in {path}\n")
+
+
+def test_findings_are_still_told_beside_a_path_without_a_plan(hplint: Callable[..., object], project: Path) -> None:
+    (project / "empty").mkdir()
+    code, out, err = hplint("plans", "empty", "--output-format", "concise", *MODEL)  # type: ignore[misc]
+    assert code == 2 and "plans/bad.yaml:1:10: HPL101" in out and "no plan in empty" in err
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["-V"]])
+def test_the_version_is_told(hplint: Callable[..., object], arguments: list[str]) -> None:
+    assert hplint(*arguments) == (0, f"hplint {__version__}\n", "")
+
+
+@pytest.mark.parametrize("command", [[], ["check"], ["plan"], ["plan", "show"], ["model"], ["explain"], ["rules"]])
+def test_every_command_has_help(hplint: Callable[..., object], command: list[str]) -> None:
+    code, out, err = hplint(*command, "--help")  # type: ignore[misc]
+    assert (code, err) == (0, "") and out.startswith("Usage: hplint")
+
+
+def test_options_of_later_versions_are_not_offered(hplint: Callable[..., object]) -> None:
+    out = hplint("check", "--help")[1]  # type: ignore[index]
+    assert not [o for o in ("--fix", "--diff", "--apply", "--baseline", "--add-ignore", "--jobs", "sarif") if o in out]
