@@ -8,12 +8,12 @@ from hplint.derive.boundary import Boundary
 from hplint.model.tree import ModuleTree, Node, Tensor
 from hplint.plan.entry import Entry
 from hplint.plan.layout import Layout
+from hplint.plan.pattern import is_glob
 from hplint.resolve.layouts import cutting_axes, is_expert
+from hplint.resolve.match import Matcher
 from hplint.resolve.resolved import ResolvedPlan
 from hplint.resolve.topology import CANONICAL_AXES, Topology
 from hplint.text.near import near
-
-_GLOB = frozenset("*?[")
 
 
 class Declared(NamedTuple):
@@ -44,6 +44,7 @@ class Coverage:
     _covered: set[str] = field(default_factory=set)
     _unsettled: dict[str, set[str]] = field(default_factory=dict)
     _loose_keys: tuple[str, ...] = ()
+    _replaced: frozenset[str] = frozenset()
     _below: dict[int, tuple[str, ...]] = field(default_factory=dict)
     _near: dict[tuple[int, str], list[str]] = field(default_factory=dict)
     _axes: dict[tuple[int | None, bool], Mapping[str, int | None]] = field(default_factory=dict)
@@ -55,6 +56,11 @@ class Coverage:
             return False
         aside = self._unsettled.get(boundary.fqn)
         return aside is None or aside.isdisjoint(fields)
+
+    def is_replaced(self, name: str) -> bool:
+        """Whether a module, or one above it, is replaced before anything is planned. What the tree says of its
+        parameters and its forward is then out of date. Takes parameter names as well."""
+        return bool(self._replaced) and (name in self._replaced or not self._replaced.isdisjoint(_above(name)))
 
     def axes(self, parameter: Declared) -> Mapping[str, int | None]:
         """The axes whose placements count for a parameter, with their sizes (None: unknown)."""
@@ -114,7 +120,7 @@ class Coverage:
         """(full name, nearest boundary above or None) of each trainable parameter that nothing covers (R141).
 
         Left out: parameters near a misspelt key, those below modules where an entry could not be applied or its
-        ``params`` could not be read, and further names of tied parameters.
+        ``params`` could not be read, those of replaced modules, and further names of tied parameters.
         """
         covered = self._covered | resolved.special.keys()
         for names in self.tree.ties:
@@ -124,6 +130,8 @@ class Coverage:
             covered.update(prefix + name for name in self.meant(parameter))
         for name, tensor in self.tree.parameters.items():
             if name in covered or not tensor.requires_grad or (self._loose_keys and name.endswith(self._loose_keys)):
+                continue
+            if self.is_replaced(name):
                 continue
             nearest: str | None = None
             for above in _above(name):
@@ -157,6 +165,7 @@ def cover(resolved: ResolvedPlan, tree: ModuleTree, topology: Topology, entries:
                 declared = Declared(boundary, path, prefix + path, layout, None if path in stacked else tensor)
                 _note(found, first, declared, real)
     _set_aside(found, resolved, entries)
+    found._replaced = _replaced(tree, topology, entries)
     return found
 
 
@@ -198,12 +207,27 @@ def _above(name: str) -> Iterator[str]:
         yield name
 
 
+def _replaced(tree: ModuleTree, topology: Topology, entries: tuple[Entry, ...]) -> frozenset[str]:
+    """FQNs of the modules that active replacements match."""
+    matches = [
+        match.value
+        for entry in entries
+        if (entry.replace_module or "replace_module" in entry.broken)
+        and (entry.when is None or topology.when_active(entry.when.value))
+        for match in entry.matches
+    ]
+    if not any(map(is_glob, matches)):
+        return frozenset(matches)
+    matcher = Matcher(tree)
+    return frozenset(fqn for match in matches for fqn in (matcher.hits(match) if is_glob(match) else (match,)))
+
+
 def _set_aside(found: Coverage, resolved: ResolvedPlan, entries: tuple[Entry, ...]) -> None:
     """Note what entries without effect would have written: where that is known, and which keys where it is not."""
     loose = [entry for entry in entries if not entry.matches]
     for aside in resolved.set_aside:
         fields = set(aside.entry.keys)
-        if aside.entry.match and _GLOB.isdisjoint(aside.entry.match.value):
+        if aside.entry.match and not is_glob(aside.entry.match.value):
             # An exact entry is about this one module: however it is put right, its parameters are its business.
             fields.add("params")
             if not aside.modules:

@@ -2,18 +2,31 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import CANONICAL_AXES, FSDP_AXES, PARTIAL, Case, Finding, Topology, Written, on_plan, plural, quote
+from hplint.rule import (
+    CANONICAL_AXES,
+    FSDP_AXES,
+    PARTIAL,
+    Case,
+    Finding,
+    Span,
+    Topology,
+    Written,
+    on_plan,
+    plural,
+    quote,
+)
 
 RULE = on_plan("HPL204", "inactive-axis", "info")
 
 
 def check(case: Case) -> Iterator[Finding]:
     # A plan for several topologies names inactive axes everywhere: one line for each axis says enough.
-    ignored: dict[str, list[Written]] = {}
+    ignored: dict[str, dict[Span, Written]] = {}
     for w in case.written:
         if w.entry.index not in case.inactive and _is_ignored(w, case.topology):
-            ignored.setdefault(w.axis, []).append(w)
-    for axis, places in ignored.items():
+            ignored.setdefault(w.axis, {}).setdefault(w.axis_span, w)
+    for axis, tokens in ignored.items():
+        places = list(tokens.values())
         reason = f"has size 1 here, so {_these(places)} ignored"
         if axis not in ("tp", "cp", "ep"):
             reason = f"takes no part in placements, so {_these(places)} ignored in every topology"

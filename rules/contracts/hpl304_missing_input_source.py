@@ -59,7 +59,8 @@ def _forward_names(case: Case, boundary: Boundary) -> tuple[frozenset[str], bool
     """The names that the forward takes (none where that is unknown), and whether communication of any other name is
     skipped: not where it is the only one, or may be one of the keywords that callers pass."""
     module = case.tree.modules.get(boundary.fqn) if case.tree else None
-    forward = module.forward or () if module else ()
+    stale = case.coverage is not None and case.coverage.is_replaced(boundary.fqn)
+    forward = module.forward or () if module and not stale else ()
     alone = len({*(boundary.in_src or ()), *(boundary.in_dst or ())}) == 1
     only = bool(forward) and not alone and not any(p.kind == "var_keyword" for p in forward)
     return frozenset(p.name for p in forward), only

@@ -12,7 +12,7 @@ def check(case: Case) -> Iterator[Finding]:
         return
     for parameter in coverage.unknown:
         span = parameter.layout.name_span
-        if span is None:
+        if span is None or coverage.is_replaced(parameter.name):
             continue
         stacked = any(parameter.path in sources for sources in parameter.boundary.ep_stack.values())
         message = (

@@ -13,7 +13,7 @@ ANY_KEYWORD = "it is communicated only where callers pass a keyword of that name
 
 
 def check(case: Case) -> Iterator[Finding]:
-    if not case.tree:
+    if not case.tree or not (coverage := case.coverage):
         return
     known: dict[tuple[str, int], list[str]] = {}  # Equal layers share a node: one slip is looked up once for all.
     for boundary in case.boundaries():
@@ -22,6 +22,8 @@ def check(case: Case) -> Iterator[Finding]:
         module = case.tree.modules.get(boundary.fqn)
         if module is None or not module.forward or not boundary.broken.isdisjoint(INPUT_FIELDS):
             continue
+        if coverage.is_replaced(boundary.fqn):
+            continue  # The forward that counts is the replacement's.
         names = {p.name for p in module.forward}
         keys = {*(boundary.in_src or ()), *(boundary.in_dst or ())}
         for key in sorted(keys - names):

@@ -166,6 +166,23 @@ def test_params_that_cannot_be_read_leave_nothing_uncovered() -> None:
     assert of("HPL303", found) and of("HPL307", found) == []
 
 
+REPLACED = """
+- match: ["model.layers.*.self_attn"]
+  module_type: toy_models.Attention
+  replace_module: {_target_: toy_kernels.swap}
+  when: %s
+- match: "*.self_attn"
+  params: {linear_qkv.weight: {tp: replicate}, o_proj.weight: {tp: shard(1)}}
+"""
+
+
+def test_parameters_of_replaced_modules_are_unknown_to_the_tree() -> None:
+    found = check(REPLACED % "null")
+    assert of("HPL104", found) == [] and of("HPL307", found) == []
+    found = check(REPLACED % "low_precision")
+    assert len(of("HPL104", found)) == 1 and len(of("HPL307", found)) == 1
+
+
 BIASED = """
 - match: model.layers.0.self_attn
   params:
