@@ -22,10 +22,13 @@ class Annotations:
     def __init__(self, file: SourceFile | None, lookup: Lookup) -> None:
         self.file = file
         self.lookup = lookup
+        self._left = 1000
+        """Parts that are still compared: aliases of unions of aliases may be many."""
 
     def fits(self, value: Any, annotation: ast.expr | None, depth: int = 0) -> bool | None:
         """True, False, or None where nothing can be said."""
-        if value is UNKNOWN or annotation is None or depth > DEEPEST:
+        self._left -= 1
+        if value is UNKNOWN or annotation is None or depth > DEEPEST or self._left < 0:
             return None
         match annotation:
             case ast.Constant(value=str() as text):

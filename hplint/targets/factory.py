@@ -44,13 +44,13 @@ def returned_by(definition: Definition, lookup: Lookup) -> tuple[Returned, ...]:
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function's body, those of nested functions and classes left out."""
-    stack = list(ast.iter_child_nodes(node))
+    """The nodes of a function, in reading order, the bodies of nested functions and classes left out."""
+    stack = list(ast.iter_child_nodes(node))[::-1]
     while stack:
         item = stack.pop()
         yield item
         if not isinstance(item, (*FUNCTION, ast.ClassDef)):
-            stack.extend(ast.iter_child_nodes(item))
+            stack.extend(list(ast.iter_child_nodes(item))[::-1])
 
 
 class _Reader:
@@ -61,11 +61,14 @@ class _Reader:
         self.lookup = lookup
         self.arguments = argument_names(factory.node)
         self.bound = _bound_in(factory.node)
+        self.left = 200
+        """Expressions that are still followed: aliases of aliases may be many."""
 
     def read(self, value: ast.expr | None, line: int, depth: int = 0) -> list[Returned]:
         unknown = [Returned(None, "", line)]
         home = self.factory.home
-        if home is None or depth > 8:
+        self.left -= 1
+        if home is None or depth > 8 or self.left < 0:
             return unknown
         match value:
             case None | ast.Constant():

@@ -3,6 +3,7 @@
 import ast
 import builtins
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from hplint.targets.definition import Definition, SourceFile, read_file
@@ -11,6 +12,8 @@ from hplint.targets.scope import Binding, Scope, may_appear
 
 DEEPEST = 40
 """Aliases and re-exports are followed this far."""
+MOST = 16
+"""Definitions under one name, each in its branch, that are kept apart."""
 
 
 class Absent(NamedTuple):
@@ -32,6 +35,8 @@ class Lookup:
         self.locator = locator
         self._files: dict[str, SourceFile] = {}
         self._class_scopes: dict[ast.ClassDef, Scope] = {}
+        self._names: dict[tuple[int, str], Result] = {}
+        self._under_way: set[tuple[int, str]] = set()
 
     def file(self, located: Located) -> SourceFile:
         """The parsed file of a module."""
@@ -43,7 +48,7 @@ class Lookup:
     def attribute(self, base: Definition, name: str, depth: int = 0) -> Result:
         """What ``base.name`` is."""
         if depth > DEEPEST:
-            return (_opaque(name, "its imports run in a circle"),)
+            return (_opaque(name, "its aliases lead too far"),)
         if base.kind == "module" and base.module:
             return self._of_module(base.module, name, depth + 1)
         if base.kind == "class":
@@ -75,7 +80,20 @@ class Lookup:
         return Absent(absent.certain, (*absent.names, *self.locator.below(located)))
 
     def name(self, file: SourceFile, name: str, depth: int = 0) -> Result:
-        """What a global name of a file stands for once the file has run."""
+        """What a global name of a file stands for once the file has run. Each is worked out once."""
+        key = (id(file), name)
+        if key in self._names:
+            return self._names[key]
+        if key in self._under_way:
+            return (_opaque(name, "its imports run in a circle"),)
+        self._under_way.add(key)
+        try:
+            found = self._names[key] = self._name(file, name, depth)
+        finally:
+            self._under_way.discard(key)
+        return found
+
+    def _name(self, file: SourceFile, name: str, depth: int) -> Result:
         scope, tree = file.scope, file.tree
         if scope is None or tree is None:
             return (_opaque(name, file.error),)
@@ -125,11 +143,11 @@ class Lookup:
                 where = f"{binding.module}.{binding.name}".strip(".")
                 result = (_opaque(where or name, f"{where or name} is not found here"),)
             found += result
-        return tuple(found)
+        return _distinct(found)
 
     def _binding(self, binding: Binding, file: SourceFile, name: str, depth: int) -> Result:
         if depth > DEEPEST:
-            return (_opaque(name, "its imports run in a circle"),)
+            return (_opaque(name, "its aliases lead too far"),)
         match binding.kind:
             case "function" | "class":
                 return (Definition(binding.kind, name, file, binding.node),)
@@ -150,7 +168,7 @@ class Lookup:
     def expression(self, node: ast.expr, file: SourceFile, depth: int = 0, name: str = "") -> Result:
         """What an expression at the top level of a file gives."""
         if depth > DEEPEST:
-            return (_opaque(name, "its imports run in a circle"),)
+            return (_opaque(name, "its aliases lead too far"),)
         match node:
             case ast.Name(id=of):
                 if of == name:
@@ -165,7 +183,8 @@ class Lookup:
                 return (Definition("function", name or "<lambda>", file, node),)
             case ast.IfExp(body=body, orelse=other):
                 results = [self.expression(e, file, depth + 1, name) for e in (body, other)]
-                return tuple(d for r in results if not isinstance(r, Absent) for d in r) or Absent(False)
+                found_in = _distinct(d for r in results if not isinstance(r, Absent) for d in r)
+                return found_in or Absent(False)
             case ast.Call():
                 return self._call(node, file, depth, name)
             case ast.Constant() | ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.JoinedStr():
@@ -179,7 +198,7 @@ class Lookup:
         found = [d for r in results if not isinstance(r, Absent) for d in r]
         if found and len(results) > 1 and any(isinstance(r, Absent) for r in results):
             found.append(_opaque(name, "it is not there in every branch"))
-        return tuple(found) or (results[0] if results else Absent(False))
+        return _distinct(found) or (results[0] if results else Absent(False))
 
     def _call(self, node: ast.Call, file: SourceFile, depth: int, name: str) -> Result:
         called = self.dotted(node.func, file)
@@ -191,9 +210,7 @@ class Lookup:
             # decorate(f): as if the def carried the decorator.
             inner = self.expression(node.args[0], file, depth + 1, name)
             if not isinstance(inner, Absent) and all(d.kind == "function" for d in inner):
-                for definition in inner:
-                    definition.wrappers = ((node.func, file), *definition.wrappers)
-                return inner
+                return tuple(replace(d, wrappers=((node.func, file), *d.wrappers)) for d in inner)
         return (_opaque(name, "it is computed at run time"),)
 
     def _of_class(self, base: Definition, name: str, depth: int) -> Result:
@@ -204,12 +221,10 @@ class Lookup:
         bindings = scope.names.get(name)
         if bindings:
             found = self._bound(bindings, base.home, f"{base.name}.{name}", depth)
-            if not isinstance(found, Absent):
-                for definition in found:
-                    if definition.kind in ("function", "class"):
-                        definition.name = f"{base.name}.{name}"
-                        definition.owner = base
-            return found
+            if isinstance(found, Absent):
+                return found
+            own = ("function", "class")
+            return tuple(replace(d, name=f"{base.name}.{name}", owner=base) if d.kind in own else d for d in found)
         names = list(scope.names)
         if node.keywords or node.decorator_list:
             return (_opaque(f"{base.name}.{name}", "its class is changed at run time"),)
@@ -244,6 +259,12 @@ class Lookup:
 
 
 _BUILTINS = frozenset(dir(builtins))
+
+
+def _distinct(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
+    """Each definition once; past MOST of them nothing is said."""
+    found = {(d.kind, id(d.node), d.name, d.reason, d.wrappers): d for d in definitions}
+    return tuple(found.values()) if len(found) <= MOST else (_opaque("", "too many branches define it"),)
 
 
 def _opaque(name: str, reason: str) -> Definition:

@@ -25,6 +25,8 @@ class Star(NamedTuple):
 
 
 Names = dict[str, tuple[Binding, ...]]
+_OUTER = Binding("outer", None, 0)
+"""Stands in a branch for whatever the name meant before it."""
 
 
 class Scope:
@@ -38,7 +40,8 @@ class Scope:
         self.stars: list[Star] = []
         self.exports: list[str] | None = None
         self._order = 0
-        self.names = self._run(body, {})
+        bound = self._run(body, {})
+        self.names: Names = {n: left for n, b in bound.items() if (left := tuple(x for x in b if x is not _OUTER))}
 
     def _run(self, body: Iterable[ast.stmt], names: Names) -> Names:
         for statement in body:
@@ -110,29 +113,28 @@ class Scope:
         return names
 
     def _if(self, s: ast.If, names: Names) -> Names:
-        results = []
+        branches = []
         while True:  # A loop, for chains of hundreds of elif.
             if not _is_type_checking(s.test):
-                results.append(self._run(s.body, dict(names)))
+                branches.append(self._run(s.body, {}))
             if len(s.orelse) == 1 and isinstance(s.orelse[0], ast.If):
                 s = s.orelse[0]
                 continue
-            results.append(self._run(s.orelse, dict(names)))
-            return _join(results)
+            branches.append(self._run(s.orelse, {}))
+            return _join(names, branches)
 
     def _try(self, s: ast.Try, names: Names) -> Names:
-        tried = self._run(s.body, dict(names))
-        results = [self._run(s.orelse, dict(tried))]
-        half_way = _join([names, tried])
-        results += [self._run(h.body, dict(half_way)) for h in s.handlers]
-        return self._run(s.finalbody, _join(results))
+        tried = self._run(s.body, {})
+        half_way = _join({}, [{}, tried])
+        branches = [self._run(h.body, dict(half_way)) for h in s.handlers]
+        branches.insert(0, self._run(s.orelse, tried))
+        return self._run(s.finalbody, _join(names, branches))
 
     def _loop(self, s: ast.For | ast.AsyncFor | ast.While, names: Names) -> Names:
-        inside = dict(names)
+        inside: Names = {}
         if not isinstance(s, ast.While):
             self._assign_to(s.target, None, inside)
-        done = _join([names, self._run(s.body, inside)])
-        return self._run(s.orelse, done)
+        return self._run(s.orelse, _join(names, [{}, self._run(s.body, inside)]))
 
     def _with(self, s: ast.With | ast.AsyncWith, names: Names) -> Names:
         for item in s.items:
@@ -141,12 +143,12 @@ class Scope:
         return self._run(s.body, names)
 
     def _match(self, s: ast.Match, names: Names) -> Names:
-        return _join([names, *(self._run(c.body, dict(names)) for c in s.cases)])
+        return _join(names, [{}, *(self._run(c.body, {}) for c in s.cases)])
 
     def _delete(self, s: ast.Delete, names: Names) -> Names:
         for target in s.targets:
             if isinstance(target, ast.Name):
-                names.pop(target.id, None)
+                names[target.id] = ()
         return names
 
     def _expression(self, s: ast.Expr, names: Names) -> Names:
@@ -205,9 +207,14 @@ def _is_type_checking(test: ast.expr) -> bool:
     )
 
 
-def _join(results: list[Names]) -> Names:
-    joined: Names = {}
-    for names in results:
-        for name, bindings in names.items():
-            joined[name] = tuple(dict.fromkeys((*joined.get(name, ()), *bindings)))
-    return joined
+def _join(names: Names, branches: list[Names]) -> Names:
+    """``names`` after one of the branches ran. Each branch holds its own changes only, so that a file with thousands of
+    branches costs its length."""
+    for name in {n: None for branch in branches for n in branch}:
+        before = names.get(name, (_OUTER,))
+        joined: dict[Binding, None] = {}
+        for branch in branches:
+            for binding in branch.get(name, before):
+                joined.update(dict.fromkeys(before if binding is _OUTER else (binding,)))
+        names[name] = tuple(joined)
+    return names
