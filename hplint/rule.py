@@ -9,8 +9,19 @@ from dataclasses import dataclass
 
 from hplint.derive.boundary import Boundary
 from hplint.lint.case import Case
-from hplint.lint.diagnostic import Edit, Finding, Fix, Related
+from hplint.lint.diagnostic import Finding, Related
 from hplint.lint.injections import Injection, injections, replacements, wrapper_names
+from hplint.lint.proposal import (
+    AddEntries,
+    AddItem,
+    Draft,
+    Proposal,
+    Remove,
+    RemoveEntry,
+    Rename,
+    Rewrite,
+    SetField,
+)
 from hplint.model.tree import Module, ModuleTree, Tensor
 from hplint.plan.entry import UNKNOWN, ContractField, Entry, InnerOutSrc, Target, Text
 from hplint.plan.fault import Fault
@@ -52,9 +63,10 @@ def on_injection(code: str, name: str, severity: str = "error", *others: str) ->
 
 __all__ = [
     "CANONICAL_AXES", "CONTRACT_FIELDS", "FSDP_AXES", "INPUT_FIELDS", "OUTPUT", "OUTPUT_FIELDS", "PARTIAL", "REPLICATE",
-    "START", "UNKNOWN", "WHEN_WORDS", "BiasedWeight", "Boundary", "Case", "ContractField", "Coverage", "Declared",
-    "Edit", "Entry", "Fault", "Finding", "Fix", "Injection", "InnerOutSrc", "Layout", "Layouts", "Module", "ModuleTree",
-    "Placement", "Related", "Rule", "Span", "Target", "Tensor", "Text", "Topology", "Written", "biased_weights",
-    "injections", "listing", "near", "on_fault", "on_injection", "on_plan", "one_near", "plural", "quote",
-    "replacements", "shard", "wrapper_names",
+    "START", "UNKNOWN", "WHEN_WORDS", "AddEntries", "AddItem", "BiasedWeight", "Boundary", "Case", "ContractField",
+    "Coverage", "Declared", "Draft", "Entry", "Fault", "Finding", "Injection", "InnerOutSrc", "Layout", "Layouts",
+    "Module", "ModuleTree", "Placement", "Proposal", "Related", "Remove", "RemoveEntry", "Rename", "Rewrite", "Rule",
+    "SetField", "Span", "Target", "Tensor", "Text", "Topology", "Written", "biased_weights", "injections", "listing",
+    "near", "on_fault", "on_injection", "on_plan", "one_near", "plural", "quote", "replacements", "shard",
+    "wrapper_names",
 ]  # fmt: skip

@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from hplint.lint.proposal import Proposal
 from hplint.plan.entry import Entry
 from hplint.text.source import Source
 from hplint.text.span import START, Span
@@ -40,8 +41,8 @@ class Finding:
     ``message`` says what is wrong (with the value) and what that does at run time; ``help`` says what to do (near names
     and allowed values here or in the message). ``module`` is the module that it happened in; findings of one rule that
     differ in the module alone are folded into one by the engine, so the message must not name the module unless that
-    is the point. ``severity`` overrides the rule's own; a severity given here also stands on entries whose ``when`` does
-    not hold, where the rule's own error becomes a warning.
+    is the point. ``fixes`` are alternatives, the best one first. ``severity`` overrides the rule's own; a severity given
+    here also stands on entries whose ``when`` does not hold, where the rule's own error becomes a warning.
     """
 
     span: Span
@@ -51,7 +52,7 @@ class Finding:
     module: str | None = None
     field: str | None = None
     related: tuple[Related, ...] = ()
-    fixes: tuple[Fix, ...] = ()
+    fixes: tuple[Proposal, ...] = ()
     severity: str | None = None
 
 
@@ -71,7 +72,10 @@ class Diagnostic:
     topology: dict[str, Any] = dataclasses.field(default_factory=dict)
     related: tuple[Related, ...] = ()
     help: str = ""
+    proposals: tuple[Proposal, ...] = ()
+    """Fixes as the rule thinks of them; ``fix/`` realises them."""
     fixes: tuple[Fix, ...] = ()
+    """Fixes as edits of the text, once realised. The first is the best one."""
     url: str = ""
     fingerprint: str = ""
     topology_note: str = ""

@@ -71,9 +71,7 @@ def pair(document: Document, plan: Plan, request: Request) -> Pairing:
     )
 
 
-def _model(
-    plan: Plan, request: Request, said: _Directives, settings: PlanSettings, folder: str
-) -> ModelChoice | None:
+def _model(plan: Plan, request: Request, said: _Directives, settings: PlanSettings, folder: str) -> ModelChoice | None:
     if request.model is not None:
         return ModelChoice(request.model, ".")
     if directive := said.last.get("model"):

@@ -113,7 +113,7 @@ def _diagnostics(
             topology=values,
             related=tuple(Related(*r) for r in finding.related),
             help=finding.help,
-            fixes=finding.fixes,
+            proposals=finding.fixes,
         )
         for rule, finding, modules, severity in folded.values()
     ]

@@ -14,9 +14,9 @@ from hplint.lint.registry import Registry
 from hplint.lint.request import CheckedPlan, Request, Run
 from hplint.lint.run import Engine, fingerprint, merge_topologies
 from hplint.lint.select import choose
+from hplint.model.spec import SpecError, parse_spec
 from hplint.model.store import ModelError, cache_folder, load_tree
 from hplint.model.tree import ModuleTree
-from hplint.model.spec import SpecError, parse_spec
 from hplint.plan.fault import Fault
 from hplint.plan.plan import Document, Plan
 from hplint.resolve.topology import Topology
@@ -25,8 +25,10 @@ from hplint.text.span import START
 if TYPE_CHECKING:
     from hplint.targets.find import TargetFinder
 
-NO_SIZES = "no mesh sizes are known (--mesh, a directive or an accelerator section gives them): rules that need them kept quiet"
-NO_MODEL = "no model is named (--model, a directive or the configuration names it): rules that need one kept quiet"
+NO_SIZES = (
+    "no mesh sizes are known (give --mesh, a directive or an accelerator section): rules that need them kept quiet"
+)
+NO_MODEL = "no model is named (give --model, a directive or a configuration): rules that need one kept quiet"
 
 
 def lint(request: Request) -> Run:
@@ -55,7 +57,7 @@ def lint(request: Request) -> Run:
 def _once(found: list[Diagnostic]) -> list[Diagnostic]:
     """Drop what two plans of one file say alike of a token that they share."""
     kept = {(d.code, d.span, d.message, d.field): d for d in reversed(found)}
-    return sorted(reversed(kept.values()), key=lambda d: (d.span, d.code))
+    return sorted(kept.values(), key=lambda d: (d.span, d.code))
 
 
 @dataclass
@@ -88,13 +90,9 @@ class _Session:
             self.notes[NO_SIZES] = None
         checked = []
         for topology, own in pairing.topologies:
-            diagnostics, resolved = self.engine.check(
-                plan, tree, topology, self._finder(pairing.src), (*faults, *own)
-            )
+            diagnostics, resolved = self.engine.check(plan, tree, topology, self._finder(pairing.src), (*faults, *own))
             spec = pairing.model.spec if pairing.model else None
-            checked.append(
-                CheckedPlan(plan.source.path, plan, topology, spec, tree, resolved, tuple(diagnostics))
-            )
+            checked.append(CheckedPlan(plan.source.path, plan, topology, spec, tree, resolved, tuple(diagnostics)))
         return checked
 
     def _tree(self, pairing: Pairing) -> tuple[ModuleTree | None, tuple[Fault, ...]]:

@@ -1,0 +1,1 @@
+"""From findings to edits of the text: proposals realised per dialect, applied, written."""
