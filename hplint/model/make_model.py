@@ -81,7 +81,11 @@ def _import(request: dict[str, Any], shown: str) -> ModuleType:
         if "." in name:
             importlib.import_module(name.rpartition(".")[0])
         sys.modules[name] = module
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
     except ModuleNotFoundError as error:
         missing = error.name or str(error)
         if missing in (name, *_parents(name)) and not path:
@@ -224,7 +228,7 @@ def _remote_code(what: str) -> ModelError:
 
 def _raised(what: str, error: BaseException) -> ModelError:
     """One line for whatever the user's code or a library raised."""
-    text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    text = _first_line(str(error))
     place = _place(error)
     if isinstance(error, ModelError):
         return error
@@ -258,6 +262,11 @@ def _offline(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def _first_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(lines[:2]) if lines and lines[0].endswith(":") else "".join(lines[:1])
 
 
 def _cut(text: str) -> str:

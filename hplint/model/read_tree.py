@@ -140,9 +140,11 @@ def _children(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
 
 def _named(module: nn.Module, table: str) -> list[tuple[str, Any]]:
     """Entries of ``_modules``, ``_parameters`` or ``_buffers`` that are set. Scripted modules have other tables."""
-    found = vars(module).get(table)
+    found = module.__dict__.get(table)
     if found is None:
-        found = getattr(module, table, None) or {}
+        found = getattr(module, table, None)
+    if not found:
+        return []
     return [(str(name), value) for name, value in found.items() if value is not None]
 
 
