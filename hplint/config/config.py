@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from hplint.config.glob import matches
 
@@ -11,8 +11,7 @@ Mesh = Mapping[str, int]
 """Axis -> size in mesh order."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanSettings:
+class PlanSettings(NamedTuple):
     """What a project says about the run of some plans. None (or empty): not said.
 
     ``model`` is a model spec as written; relative paths in it count from the folder of the configuration file
@@ -29,20 +28,17 @@ class PlanSettings:
 
     def over(self, other: "PlanSettings") -> "PlanSettings":
         """These settings, and ``other``'s wherever these say nothing."""
-        said = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) not in (None, ())}
-        return replace(other, **said)
+        return PlanSettings._make(b if a in (None, ()) else a for a, b in zip(self, other, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRule:
+class PlanRule(NamedTuple):
     """One ``[[tool.hplint.plans]]``: settings for the files that its globs match."""
 
     files: tuple[str, ...]
     settings: PlanSettings
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """All settings of one configuration file; ``Config()`` is a project without one.
 
     ``path`` is the file as found, ``base`` its folder, from which relative paths count. ``boundaries`` is a path joined
@@ -59,7 +55,7 @@ class Config:
     extend_select: tuple[str, ...] = ()
     planner: str = "built-in"
     boundaries: str | None = None
-    families: Mapping[str, Any] = field(default_factory=dict)
+    families: Mapping[str, Any] = MappingProxyType({})
     build_timeout: float | None = None
 
     def settings_for(self, path: str) -> PlanSettings:

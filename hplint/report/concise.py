@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator
 
 from hplint.lint.diagnostic import Diagnostic
-from hplint.report.full import place
 from hplint.report.style import Style
-from hplint.report.visible import printable
+from hplint.report.visible import place, printable
 
 
 def concise(diagnostics: Iterable[Diagnostic], style: Style) -> Iterator[str]:
@@ -14,4 +13,4 @@ def concise(diagnostics: Iterable[Diagnostic], style: Style) -> Iterator[str]:
         code = style.paint(diagnostic.code, diagnostic.severity)
         note = f" ({diagnostic.topology_note})" if diagnostic.topology_note else ""
         message = printable(diagnostic.message + note, style)
-        yield f"{style.paint(place(diagnostic, style), 'path')}: {code} {message}"
+        yield f"{style.paint(place(diagnostic.source, diagnostic.span, style), 'path')}: {code} {message}"

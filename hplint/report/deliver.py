@@ -1,14 +1,11 @@
 """Which report goes where."""
 
-import io
-import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hplint.errors import RequestError
 from hplint.lint.diagnostic import Diagnostic
 from hplint.lint.request import CheckedPlan, Run
-from hplint.report.concise import concise
 from hplint.report.errors import error_lines
 from hplint.report.summary import summary
 from hplint.report.writer import Writer, write_file
@@ -29,6 +26,8 @@ def deliver(run: Run, wishes: Wishes, out: Writer, err: Writer, file: str | None
     if file is None:
         _report(run, wishes, out)
     else:
+        import io
+
         buffer = io.StringIO()
         _report(run, wishes, Writer(buffer, "always" if out.choice == "always" else "never"))
         write_file(file, buffer.getvalue())
@@ -57,6 +56,8 @@ def _report(run: Run, wishes: Wishes, writer: Writer) -> None:
         writer.text(json_report(run))
         return
     elif wishes.form == "concise":
+        from hplint.report.concise import concise
+
         writer.lines(concise(run.diagnostics, writer.style))
     elif run.diagnostics:
         from hplint.report.full import full
@@ -89,6 +90,8 @@ def deliver_plan(run: Run, form: str, out: Writer, err: Writer) -> None:
     JSON is one object, or one a line where there are several (meshes, plans of one file). Raises RequestError when
     there is no model to resolve against.
     """
+    from hplint.report.concise import concise
+
     err.lines(concise((d for d in run.diagnostics if d.severity == "error"), err.style))
     for path in run.without_plan:
         err.lines(error_lines(RequestError(f"no plan in {path}", _NO_PLAN), err.style))
@@ -96,6 +99,8 @@ def deliver_plan(run: Run, form: str, out: Writer, err: Writer) -> None:
         raise RequestError("no model is named, and a plan resolves against a model", "name one with --model")
     resolved = [(p, _plan_json(p)) for p in run.plans if p.resolved is not None]
     if form == "json":
+        import json
+
         indent = 2 if len(resolved) == 1 else None
         out.lines(json.dumps(value, indent=indent) for _, value in resolved)
     else:

@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from hplint.report.style import Style
 from hplint.report.visible import cells, printable, width, wrap
@@ -19,8 +19,7 @@ TALL = 6
 """Places of more lines than this are shown by their first and last lines."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """A place to mark, and what stands there. ``main`` is the place of the finding itself."""
 
     span: Span
@@ -28,8 +27,7 @@ class Mark:
     main: bool = True
 
 
-@dataclass(slots=True)
-class _Place:
+class _Place(NamedTuple):
     """A mark in lines (1-based) and offsets into them (0-based); ``end`` is exclusive."""
 
     mark: Mark
@@ -50,7 +48,7 @@ def frame(source: Source, marks: Iterable[Mark], style: Style, role: str = "erro
     """
     if not source.text:
         return []
-    places = [_place(source, replace(mark, label=printable(mark.label, style))) for mark in marks]
+    places = [_place(source, mark._replace(label=printable(mark.label, style))) for mark in marks]
     numbers = _shown(places, source)
     gutter = len(str(max(numbers)))
     tall = sorted((p for p in places if p.is_tall), key=lambda p: (p.line, -p.end_line))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from hplint.lint.diagnostic import Diagnostic
 from hplint.report.frame import Mark, frame
 from hplint.report.style import Style
-from hplint.report.visible import printable, wrap
+from hplint.report.visible import place, wrap
 
 INDENT = "  "
 MODULES = 8
@@ -29,15 +29,9 @@ def full(
         yield ""
 
 
-def place(diagnostic: Diagnostic, style: Style) -> str:
-    """``path:line:column`` of a finding."""
-    line, column = diagnostic.source.position(diagnostic.span.start)
-    return f"{printable(diagnostic.source.path, style)}:{line}:{column}"
-
-
 def _head(diagnostic: Diagnostic, style: Style) -> str:
     what = style.paint(f"{diagnostic.code} {diagnostic.name}", diagnostic.severity)
-    return f"{style.paint(place(diagnostic, style), 'path')}: {what} ({diagnostic.severity})"
+    return f"{style.paint(place(diagnostic.source, diagnostic.span, style), 'path')}: {what} ({diagnostic.severity})"
 
 
 def _tail(diagnostic: Diagnostic, style: Style, why: Callable[[Diagnostic], str] | None) -> Iterator[str]:

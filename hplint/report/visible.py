@@ -1,6 +1,8 @@
 """Text as it looks on a terminal: how wide it is, and what is shown for characters that show nothing."""
 
 from hplint.report.style import Style, encodes
+from hplint.text.source import Source
+from hplint.text.span import Span
 
 TAB = 4
 """Tabs reach to the next multiple of this many columns."""
@@ -44,6 +46,12 @@ def printable(text: str, style: Style) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join({"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(c) or show(c, style) for c in text)
+
+
+def place(source: Source, span: Span, style: Style) -> str:
+    """``path:line:column`` of the start of a span."""
+    line, column = source.position(span.start)
+    return f"{printable(source.path, style)}:{line}:{column}"
 
 
 def wrap(text: str, columns: int, style: Style) -> list[str]:
