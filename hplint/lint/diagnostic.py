@@ -41,7 +41,7 @@ class Finding:
     ``message`` says what is wrong (with the value) and what that does at run time; ``help`` says what to do (near names
     and allowed values here or in the message). ``module`` is the module that it happened in; findings of one rule that
     differ in the module alone are folded into one by the engine, so the message must not name the module unless that
-    is the point. ``fixes`` are alternatives, the best one first. ``severity`` overrides the rule's own; a severity given
+    is the point. ``fixes`` are alternatives, the best one first. ``severity`` overrides the rule's; a severity given
     here also stands on entries whose ``when`` does not hold, where the rule's own error becomes a warning.
     """
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hplint.targets.find import TargetFinder
 
 NO_SIZES = (
-    "no mesh sizes are known (give --mesh, a directive or an accelerator section): rules that need them kept quiet"
+    "no mesh sizes are known (give --mesh, a directive or an accelerator section): rules on sizes kept quiet"
 )
 NO_MODEL = "no model is named (give --model, a directive or a configuration): rules that need one kept quiet"
 
