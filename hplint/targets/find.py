@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hplint.targets.definition import Definition
+    from hplint.targets.definition import Definition, SourceFile
     from hplint.targets.lookup import Lookup
     from hplint.targets.reading import Reading
     from hplint.text.source import Source
@@ -97,7 +97,8 @@ class TargetFinder:
         return self._readings[key]
 
     def find_in(self, source: "Source", dotted: str) -> Found | Missing:
-        """What a name means at the top level of a Python file that is at hand as text."""
+        """What a name means in a Python file that is at hand as text. A function that is defined just once, inside
+        another one, is found too."""
         from pathlib import Path
 
         from hplint.targets.definition import Definition, parse_file
@@ -111,9 +112,20 @@ class TargetFinder:
         try:
             if isinstance(definitions, tuple) and definitions and isinstance(definitions[0], Definition):
                 return self._descend(definitions, rest, dotted, first)
-            return Missing(dotted, first)
+            nested = () if rest else self._nested(file, first)
+            return Found(dotted, nested) if nested else Missing(dotted, first)
         except RecursionError:
             return self._opaque(dotted, "its source is nested too deeply to be read")
+
+    @staticmethod
+    def _nested(file: "SourceFile", name: str) -> "tuple[Definition, ...]":
+        import ast
+
+        from hplint.targets.definition import Definition
+
+        nodes = ast.walk(file.tree) if file.tree else ()
+        found = [n for n in nodes if isinstance(n, ast.FunctionDef) and n.name == name]
+        return (Definition("function", name, file, found[0]),) if len(found) == 1 else ()
 
     def _find(self, dotted: str) -> Found | Missing:
         first, *rest = dotted.split(".")

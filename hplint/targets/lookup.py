@@ -112,7 +112,12 @@ class Lookup:
             return (_opaque(name, "its module makes names on demand"),)
         if not certain or may_appear(tree, name):
             return (_opaque(name, "its module makes names that cannot be read"),)
-        return Absent(True, tuple(scope.names))
+        return Absent(True, (*scope.names, *(n for star in scope.stars for n in self._names_of(star.module))))
+
+    def _names_of(self, module: str) -> tuple[str, ...]:
+        located = self.locator.locate(module) if module else None
+        scope = self.file(located).scope if located else None
+        return tuple(scope.names if scope.exports is None else scope.exports) if scope else ()
 
     def _starred(self, module: str, name: str, depth: int) -> Result:
         if depth > DEEPEST or name.startswith("__"):

@@ -26,12 +26,18 @@ class Reading:
 
     @cached_property
     def found(self) -> Found | Missing:
-        """What the path names here. A Python plan sees the names of its own file first."""
-        if self._source is not None:
-            here = self._finder.find_in(self._source, self.dotted)
-            if isinstance(here, Found) or "." not in self.dotted:
-                return here
+        """What the path names here. A Python plan's own functions are read from the text at hand."""
+        if self.is_own and self._source is not None:
+            return self._finder.find_in(self._source, self.dotted.partition(".")[2] or self.dotted)
         return self._finder.find(self.dotted)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the path leads into the Python plan's own file (``<file's stem>.name``)."""
+        if self._source is None:
+            return False
+        stem = self._source.path.replace("\\", "/").rpartition("/")[2].partition(".")[0]
+        return "." not in self.dotted or self.dotted.partition(".")[0] == stem
 
     @property
     def is_hyper_parallel(self) -> bool:

@@ -11,7 +11,7 @@ def check(case: Case) -> Iterator[Finding]:
     for fault in case.faults(RULE.name):
         yield _unreadable(case, fault)
     for injection in injections(case):
-        if injection.reading and (finding := _target(injection, case.plan.dialect == "python")):
+        if injection.reading and (finding := _target(injection)):
             yield finding
     if case.targets:
         for entry in case.plan.entries:
@@ -62,7 +62,7 @@ def _unreadable(case: Case, fault: Fault) -> Finding:
     return Finding(fault.span, message, advice, case.entry(fault), None, fault.field)
 
 
-def _target(injection: Injection, python: bool) -> Finding | None:
+def _target(injection: Injection) -> Finding | None:
     reading, path = injection.reading, injection.path.value
     assert reading is not None
     found = reading.found
@@ -74,8 +74,8 @@ def _target(injection: Injection, python: bool) -> Finding | None:
             # Another Python version may well read it.
             return _finding(injection, f"{quote(path)} cannot be read: {found.unreadable}", "", "warning")
         return None
-    if python and "." not in path:
-        return None  # A name inside a function of the plan's own file.
+    if reading.is_own:
+        return None  # A name that some function of the plan's own file binds.
     if reading.is_hyper_parallel and not found.package_found:
         return _not_installed(injection)
     if not found.package_found:

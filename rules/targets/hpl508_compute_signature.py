@@ -51,7 +51,8 @@ def _compare(injection: Injection, module: Module, returned: tuple[Any, ...]) ->
     elif not unknown and any(p.kind == "var_keyword" for p in module.forward or ()):
         name = returned[0].signature.name
         does = f"{quote(name)} takes no further keywords, but {_spell(module)} does: a call that passes one fails"
-        yield _finding(injection, module, does, "warning")
+        advice = "declare every input of the forward that callers pass; keywords beyond those cannot be taken"
+        yield _finding(injection, module, does, "warning", advice)
 
 
 def _fault(returned: Any, module: Module) -> str:
@@ -81,16 +82,17 @@ def _fault(returned: Any, module: Module) -> str:
 
 
 def _spell(module: Module) -> str:
-    names = ", ".join(p.name for p in module.forward or () if not p.kind.startswith("var_"))
-    return quote(f"{module.cls.short if module.cls else 'the module'}.forward({names})")
+    names = [p.name for p in module.forward or () if not p.kind.startswith("var_")]
+    shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    return f"`{module.cls.short if module.cls else 'module'}.forward({shown})`"
 
 
-def _finding(injection: Injection, module: Module, fault: str, severity: str | None) -> Finding:
+def _finding(injection: Injection, module: Module, fault: str, severity: str | None, advice: str = "") -> Finding:
     names = [p.name for p in module.forward or () if p.required and not p.kind.startswith("var_")]
     return Finding(
         injection.path.span,
         fault if severity or "not a function" in fault else f"{fault}: the runtime refuses it",
-        f"declare the inputs as {listing(('module', *names))}, by the names of the forward and in its order",
+        advice or f"declare the inputs as {listing(('module', *names))}, by the names of the forward and in its order",
         injection.entry,
         module.fqn,
         "local_compute_fn",

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Entry, Finding, Module, ModuleTree, Text, near, on_injection, quote, replacements
+from hplint.rule import Case, Entry, Finding, Module, ModuleTree, Text, listing, near, on_injection, quote, replacements
 
 RULE = on_injection("HPL512", "replacement-mismatch")
 
@@ -16,10 +16,13 @@ def check(case: Case) -> Iterator[Finding]:
     for entry, match, names in replacements(case):
         if not names:
             yield _nothing(tree, entry, match)
-        for name in names:
+        others = [n for n in names if _is_other_class(case, entry, tree.modules[n])]
+        yield from _other_classes(entry, [tree.modules[n] for n in others])
+        for name in names if len(others) < len(names) else ():
+            if name in others:
+                continue
             if (other := selected.setdefault(name, entry)) is not entry:
                 yield _twice(entry, match, name, other)
-            yield from _other_class(case, entry, tree.modules[name])
     yield from _nested(selected)
 
 
@@ -36,22 +39,29 @@ def _twice(entry: Entry, match: Text, name: str, other: Entry) -> Finding:
     return Finding(match.span, message, "let one entry alone match each module", entry, name, "match", related)
 
 
-def _other_class(case: Case, entry: Entry, module: Module) -> Iterator[Finding]:
+def _is_other_class(case: Case, entry: Entry, module: Module) -> bool:
     kind, cls = entry.module_type, module.cls
     if kind is None or cls is None or case.targets is None:
-        return
+        return False
     known = case.targets.read(kind.value).classes
-    meant = {*known, kind.value}
-    exact = bool(entry.exact_type and entry.exact_type.value)
-    there = {cls.name} if exact else {cls.name, *cls.bases}
+    there = {cls.name} if entry.exact_type and entry.exact_type.value else {cls.name, *cls.bases}
     # A class under the same name in another file may be the same one, found through another path.
-    last = {m.rpartition(".")[2] for m in meant}
-    if last & {c.rpartition(".")[2] for c in there} or not known:
+    names = {m.rpartition(".")[2] for m in (*known, kind.value)}
+    return bool(known) and names.isdisjoint(c.rpartition(".")[2] for c in there)
+
+
+def _other_classes(entry: Entry, modules: list[Module]) -> Iterator[Finding]:
+    kind = entry.module_type
+    if kind is None or not modules:
         return
-    named = f"{'exactly ' if exact else ''}a {quote(kind.value.rpartition('.')[2])}"
-    message = f"the module is a {quote(cls.short)}, not {named}: the runtime refuses to replace it"
-    advice = f"narrow the match, or write `module_type: {cls.name}`"
-    yield Finding(kind.span, message, advice, entry, module.fqn, "module_type")
+    classes = dict.fromkeys(m.cls.short for m in modules if m.cls)
+    exactly = "exactly " if entry.exact_type and entry.exact_type.value else ""
+    message = (
+        f"modules of class {listing(classes)} are matched, but only those of class {exactly}"
+        f"{quote(kind.value.rpartition('.')[2])} may be replaced: the runtime refuses the others"
+    )
+    for module in modules:
+        yield Finding(kind.span, message, "narrow the match, or name their class", entry, module.fqn, "module_type")
 
 
 def _nested(selected: dict[str, Entry]) -> Iterator[Finding]:
