@@ -17,8 +17,7 @@ from hplint.resolve.show import to_json
 
 def test_what_plan_show_prints_is_read_back_to_the_same_plan() -> None:
     tree, topology = fixture_tree("qwen3_moe"), mesh_topology({"dp": 4, "tp": 2}, ep=2, sequence_parallel=True)
-    plan = read_document("plan.yaml", b"[]\n").plans
-    empty = plan[0] if plan else read_document("plan.yaml", b"plan_overrides: []\n").plans[0]
+    empty = read_document("plan.yaml", b"plan_overrides: []\n").plans[0]
     shown = to_json(resolve(empty, tree, topology, derive_boundaries(tree, topology)), tree, topology)
     again = resolve(empty, tree, topology, boundaries_from(json.loads(json.dumps(shown))))
     assert to_json(again, tree, topology)["boundaries"] == shown["boundaries"]
