@@ -17,6 +17,9 @@ def request(paths: tuple[str, ...], given: dict[str, Any], stdin_filename: str |
     """The request that the options of :func:`~hplint.cli.options.run_options` make. Raises RequestError."""
     if stdin_filename is not None and "-" not in paths:
         raise RequestError("--stdin-filename names the text that `-` reads, but `-` is not among the paths")
+    if "" in paths:
+        # Path("") is the current folder: an unset variable in a script must not lint something else.
+        raise RequestError("one of the paths is empty")
     for folder in given["src"]:
         _must_be_folder(folder)
     return Request(

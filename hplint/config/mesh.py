@@ -1,5 +1,6 @@
 """The mesh as people write it: ``dp=2,tp=4,cp=2``."""
 
+from hplint.errors import RequestError
 from hplint.resolve.topology import CANONICAL_AXES, FSDP_AXES
 from hplint.text.near import near
 from hplint.text.wording import listing, quote
@@ -8,12 +9,8 @@ MESH_AXES = tuple(dict.fromkeys((*CANONICAL_AXES, *FSDP_AXES)))
 """Names that a mesh axis may have, the common ones first."""
 
 
-class MeshError(ValueError):
+class MeshError(RequestError):
     """A mesh that cannot be read; the message says why, ``hint`` what to write instead."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 def parse_mesh(text: str) -> dict[str, int]:

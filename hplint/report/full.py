@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from hplint.lint.diagnostic import Diagnostic
+from hplint.report.folding import fold
 from hplint.report.frame import Mark, frame
 from hplint.report.style import Style
 from hplint.report.visible import place, wrap
 
 INDENT = "  "
 MODULES = 8
-"""Modules that -v lists; the rest is counted."""
+"""Names of modules that -v lists, equal layers folded; the rest is counted."""
 
 
 def full(
@@ -38,8 +39,9 @@ def _tail(diagnostic: Diagnostic, style: Style, why: Callable[[Diagnostic], str]
     if diagnostic.topology_note:
         yield from _labelled("holds", diagnostic.topology_note, "dim", style)
     if why and len(diagnostic.modules) > 1:
-        named = ", ".join(m or "the root module" for m in diagnostic.modules[:MODULES])
-        rest = len(diagnostic.modules) - MODULES
+        names = [name for name, _, _ in fold((m or "the root module", 0) for m in diagnostic.modules)]
+        named = ", ".join(names[:MODULES])
+        rest = len(names) - MODULES
         yield from _labelled("modules", f"{named} and {rest:,} more" if rest > 0 else named, "dim", style)
     if why and (text := why(diagnostic)):
         yield from _labelled("run time", text, "dim", style)

@@ -82,6 +82,10 @@ class Writer:
 def write_file(path: str, text: str) -> None:
     """Write a file whole or not at all. Raises RequestError."""
     target = Path(path)
+    if not path or target.is_dir():
+        raise RequestError(
+            f"{path or 'an empty path'} cannot be written: {'it is a folder' if path else 'it names no file'}"
+        )
     scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         if target.exists() and not target.is_file():  # /dev/stdout, a named pipe: nothing to replace

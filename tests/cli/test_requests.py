@@ -46,6 +46,11 @@ MODEL = ("--model", "tree:toy.json", "--mesh", "dp=2,tp=2")
         (["plans", "--model", "banana"], "banana", ""),
         (["model", "show", "tree:toi.json"], "no file `toi.json`", "toy.json"),
         (["plans", "--output-file", "no/such/folder.txt", *MODEL], "no/such/folder.txt cannot be written", ""),
+        (["plans", "--output-file", "plans", *MODEL], "plans cannot be written: it is a folder", ""),
+        (["plans", "--output-file", "", *MODEL], "an empty path cannot be written", ""),
+        (["plans", ""], "one of the paths is empty", ""),
+        (["plans", "--model", ""], "an empty model spec", "hf:DIR-or-id"),
+        (["plans", "--config", "plans"], "plans: cannot be read: Is a directory", ""),
         (["plan", "show", "plans/good.yaml"], "no model is named", "--model"),
     ],
 )
