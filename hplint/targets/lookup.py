@@ -107,7 +107,9 @@ class Lookup:
                     return found
                 certain = certain and found.certain
         if bindings:
-            return self._bound(bindings, file, name, depth)
+            found = self._bound(bindings, file, name, depth)
+            hidden = () if certain or isinstance(found, Absent) else (_opaque(name, "a star import may replace it"),)
+            return found if isinstance(found, Absent) else (*found, *hidden)
         if "__getattr__" in scope.names:
             return (_opaque(name, "its module makes names on demand"),)
         if not certain or may_appear(tree, name):

@@ -97,6 +97,12 @@ def test_the_later_of_a_star_import_and_a_definition_counts(tmp_path: Path) -> N
     assert places(f.find("before.f")) == [("function", "before.f")]
 
 
+def test_a_later_star_import_that_cannot_be_read_may_replace_a_definition(tmp_path: Path) -> None:
+    found = write(tmp_path, {"a.py": "def f(): ...\nfrom gone import *"}).find("a.f")
+    assert isinstance(found, Found)
+    assert found.callable is None
+
+
 def test_a_star_import_from_nowhere_leaves_open_what_is_there(tmp_path: Path) -> None:
     found = write(tmp_path, {"a.py": "from not_here import *"}).find("a.f")
     assert isinstance(found, Found)

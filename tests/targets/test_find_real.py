@@ -7,7 +7,7 @@ import pytest
 
 from hplint.targets.find import Missing, TargetFinder
 
-MODULES = "json logging functools collections os unittest.mock concurrent.futures http.client click yaml".split()
+MODULES = ["json", "logging", "functools", "collections", "os", "unittest.mock", "concurrent.futures", "click", "yaml"]
 
 
 @pytest.mark.parametrize("module", MODULES)
