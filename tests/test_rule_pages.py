@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from checking import check_text, fixture_tree, mesh_topology
+from checking import FIXTURES, check_text, fixture_tree, mesh_topology
 
 from hplint.config.mesh import parse_mesh
 from hplint.lint.diagnostic import Diagnostic
 from hplint.lint.registry import Registry
+from hplint.lint.request import Request
+from hplint.lint.session import lint
 from hplint.resolve.topology import Topology
 
 RULES = Path(__file__).parent.parent / "rules"
@@ -38,6 +40,8 @@ def blocks(page: Path) -> list[Block]:
 
 
 def run(block: Block) -> list[Diagnostic]:
+    if "# hplint: model=" in block.text or "pretrained_model_name_or_path" in block.text:
+        return run_whole(block)
     given = dict(block.attributes)
     tree = fixture_tree(given.pop("model")) if "model" in given else None
     flags = {k: given.pop(k) == "true" for k in ("sequence_parallel", "loss_parallel", "derive") if k in given}
@@ -48,6 +52,12 @@ def run(block: Block) -> list[Diagnostic]:
     topology = mesh_topology(parse_mesh(sizes), **flags, **numbers) if sizes else Topology(**flags, **numbers)
     suffix = {"yaml": ".yaml", "python": ".py", "json": ".json"}[block.language]
     return check_text(block.text, topology, tree, suffix)[0]
+
+
+def run_whole(block: Block) -> list[Diagnostic]:
+    """A plan that names its model itself: a whole run, with paths relative to the fixtures."""
+    name = str(FIXTURES / f"plan.{block.language}")
+    return list(lint(Request(("-",), stdin=block.text.encode(), stdin_filename=name, use_cache=False)).diagnostics)
 
 
 def spelled(diagnostics: list[Diagnostic]) -> str:

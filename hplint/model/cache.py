@@ -7,11 +7,15 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from hplint.model.tree import VERSION, ModuleTree
+
+try:  # hashlib would load OpenSSL: some ms on a path that takes few
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
 
 READING = 1
 """To be raised with every change of what is read from a model into its tree."""

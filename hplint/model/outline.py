@@ -41,7 +41,9 @@ def outline(tree: ModuleTree, depth: int | None = None) -> list[Row]:
         name, number, level, copies = stack.pop()
         node = tree.nodes[number]
         cls = tree.classes[node.cls].short if node.cls >= 0 else ""
-        rows.append(Row(level, "module", name, cls, copies, elements[number] * copies))
+        # The root counts tied tensors once, as the model's size is told elsewhere.
+        count = elements[number] * copies if level else totals(tree).elements
+        rows.append(Row(level, "module", name, cls, copies, count))
         if depth is not None and level >= depth:
             continue
         for kind, tensors in (("parameter", node.parameters), ("buffer", node.buffers)):

@@ -109,7 +109,7 @@ def _environment() -> tuple[str, ...]:
 def _config_bytes(spec: ModelSpec) -> bytes:
     if not spec.path:
         raise ModelError(
-            f"{quote(spec.name)} is neither a folder here nor in the local hub cache; hplint never uses the network",
+            "it is neither a folder here nor in the local hub cache, and hplint never uses the network",
             f"fetch its configuration once: hf download {spec.name} config.json; or name a folder: hf:DIR",
         )
     try:

@@ -184,9 +184,9 @@ def test_files_that_a_factory_reads_and_imports_decide_whether_its_tree_is_curre
     assert load_tree(spec, src=(".",)).parameters["0.linear.weight"].shape == (7, 7)
     text = (tmp_path / "package" / "parts.py").read_text()
     (tmp_path / "package" / "parts.py").write_text(text.replace("self.linear", "self.other"))
-    assert list(load_tree(spec, src=(".",)).parameters)[0] == "0.other.weight"
+    assert "0.other.weight" in load_tree(spec, src=(".",)).parameters
     monkeypatch.setattr("hplint.model.store.build", None)
-    assert list(load_tree(spec, src=(".",)).parameters)[0] == "0.other.weight"
+    assert "0.other.weight" in load_tree(spec, src=(".",)).parameters
 
 
 def test_a_configuration_is_built_in_a_child_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

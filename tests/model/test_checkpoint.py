@@ -101,7 +101,8 @@ def test_a_missing_shard_is_named(tmp_path: Path) -> None:
     "data",
     [
         b"", b"short", b"\xff" * 40, (2**63).to_bytes(8, "little") + b"{}", (2).to_bytes(8, "little") + b"{",
-        (2).to_bytes(8, "little") + b"[]", (4).to_bytes(8, "little") + b"\xff\xfe{}", (9).to_bytes(8, "little") + b'{"a": 10}',
+        (2).to_bytes(8, "little") + b"[]", (4).to_bytes(8, "little") + b"\xff\xfe{}",
+        (9).to_bytes(8, "little") + b'{"a": 10}',
         (40).to_bytes(8, "little") + b'{"a": {"shape": [-1], "dtype": "F32"}}  ',
         (200_000).to_bytes(8, "little") + b"[" * 200_000,
     ],

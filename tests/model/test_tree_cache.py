@@ -33,7 +33,7 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[ModelSpec]:
 
     def build(spec: ModelSpec, **_: object) -> Built:
         done.append(spec)
-        stat = os.stat(spec.path)
+        stat = Path(spec.path).stat()
         return Built(TREE, {spec.path: (stat.st_size, stat.st_mtime_ns)} if spec.kind == "py" else {})
 
     monkeypatch.setattr(store, "build", build)
@@ -56,8 +56,9 @@ def test_a_tree_is_kept_and_found() -> None:
     "damage",
     [
         lambda b: b"", lambda b: b[:-5], lambda b: b[: len(b) // 2], lambda b: b.replace(b'"n":1', b'"n":2'),
-        lambda b: b"\x00\xff" + b, lambda b: b"{}\n{}", lambda b: b"[]\n" + b, lambda b: b"null\nnull", lambda b: b"[" * 99999,
-        lambda b: b.replace(b"hplint-tree-cache", b"some-other-cache"), lambda b: b.replace(b'"files": {}', b'"files": 3'),
+        lambda b: b"\x00\xff" + b, lambda b: b"{}\n{}", lambda b: b"[]\n" + b, lambda b: b"null\nnull",
+        lambda b: b"[" * 99999, lambda b: b.replace(b"hplint-tree-cache", b"some-other-cache"),
+        lambda b: b.replace(b'"files": {}', b'"files": 3'),
     ],
 )  # fmt: skip
 def test_a_damaged_or_foreign_file_counts_as_absent_and_is_replaced(cache: Path, damage) -> None:  # type: ignore[no-untyped-def]
@@ -169,7 +170,7 @@ def test_another_factory_or_argument_is_another_tree(tmp_path: Path, builds: lis
 def test_an_edit_of_equal_length_within_the_same_instant_is_seen(tmp_path: Path, builds: list[ModelSpec]) -> None:
     spec = parse_spec(factory(tmp_path, "x = 1"), tmp_path)
     load_tree(spec)
-    stat = os.stat(spec.path)
+    stat = Path(spec.path).stat()
     factory(tmp_path, "x = 2")
     os.utime(spec.path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     load_tree(spec)
@@ -179,7 +180,7 @@ def test_an_edit_of_equal_length_within_the_same_instant_is_seen(tmp_path: Path,
 def test_a_file_that_the_build_read_is_watched(tmp_path: Path) -> None:
     data = tmp_path / "sizes.json"
     data.write_text("1")
-    stat = os.stat(data)
+    stat = data.stat()
     files = {str(data): (stat.st_size, stat.st_mtime_ns), str(tmp_path / "absent"): None}
     write_cached("k", TREE, files)
     assert read_cached("k") is not None
