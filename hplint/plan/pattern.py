@@ -21,11 +21,15 @@ class Pattern:
     continuation matches. All memory is inside the object, so equal work on many names is done once.
     """
 
-    __slots__ = ("_characters", "_classes", "_literals", "_stars", "_steps", "accept", "last", "start", "text")
+    __slots__ = (
+        "_characters", "_classes", "_literals", "_segments", "_stars", "_steps", "_tokens", "accept", "last", "start",
+        "text",
+    )  # fmt: skip
 
     def __init__(self, text: str) -> None:
         self.text = text
-        tokens = _tokens(text)
+        self._tokens = tokens = _tokens(text)
+        self._segments: dict[int, tuple[int, frozenset[str]] | None] = {}
         self._literals: dict[str, int] = {}
         self._classes: list[tuple[str, int]] = []
         self._stars = 0
@@ -76,13 +80,38 @@ class Pattern:
             self._steps[key] = found
         return found
 
+    def segment(self, states: int) -> tuple[int, frozenset[str]] | None:
+        """What one whole segment can do from ``states`` at its start, where that hangs on few names.
+
+        The state set that any segment leaves but those of the second part, which must be read by themselves. None where
+        the pattern has wildcards inside the segment, so that every name must be read.
+        """
+        if states not in self._segments:
+            self._segments[states] = self._segment(states)
+        return self._segments[states]
+
+    def _segment(self, states: int) -> tuple[int, frozenset[str]] | None:
+        tokens, count = self._tokens, len(self._tokens)
+        expected = set()
+        for i in range(count):
+            if not states >> i & 1:
+                continue
+            if tokens[i] == STAR:
+                if i + 1 < count and tokens[i + 1] != ".":
+                    return None
+                continue
+            end = i
+            while end < count and tokens[end] != ".":
+                if len(tokens[end]) > 1 or tokens[end] in (STAR, ANY):
+                    return None
+                end += 1
+            if end > i:
+                expected.add("".join(tokens[i:end]))
+        return self._skip_stars(states & self._stars), frozenset(expected)
+
     def accepts(self, states: int) -> bool:
         """Whether a name may end here."""
         return bool(states & self.accept)
-
-    def accepts_all(self, states: int) -> bool:
-        """Whether every continuation matches: the pattern ends with a star that has been reached."""
-        return bool(states & self._stars & self.accept >> 1)
 
     def matches(self, name: str) -> bool:
         """Whether the whole name matches."""

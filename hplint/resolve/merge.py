@@ -35,6 +35,7 @@ class Merger:
         self.hits: dict[int, Hits] = {}
         self.set_aside: list[SetAside] = []
         self._derived = derived
+        self._strangers = [f for f in derived if f not in tree.modules]
         self._matcher = matcher
         self._nearest: Nearest | None = None
 
@@ -96,11 +97,10 @@ class Merger:
 
     def _outside_the_tree(self, text: str) -> list[str]:
         # Boundaries that were given, not derived, may name modules that this tree lacks.
-        strangers = self.boundaries.keys() - self.tree.modules.keys()
-        if not strangers:
+        if not self._strangers:
             return []
         pattern = Pattern(text)
-        return [f for f in self.boundaries if f in strangers and pattern.matches(f)]
+        return [f for f in self._strangers if pattern.matches(f)]
 
     def _merge(self, override: Override, fqn: str) -> None:
         boundary = self.own(fqn)
