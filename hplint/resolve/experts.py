@@ -16,7 +16,6 @@ from hplint.plan.fault import Fault
 from hplint.plan.plan import Plan
 from hplint.resolve.topology import Topology
 
-
 EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts")
 """Where a configuration says how many experts there are; the second is how some spell the first when written out."""
 

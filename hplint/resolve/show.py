@@ -35,9 +35,7 @@ def to_json(resolved: ResolvedPlan, tree: ModuleTree, topology: Topology, plan: 
 def _boundary(boundary: Boundary, topology: Topology, plan: Plan | None) -> dict[str, Any]:
     axes = topology.active_axes
     shown: dict[str, Any] = {
-        name: _layouts(
-            boundary.contract(name), parameter_axes(boundary, topology) if name == "params" else axes
-        )
+        name: _layouts(boundary.contract(name), parameter_axes(boundary, topology) if name == "params" else axes)
         for name in CONTRACT_FIELDS
     }
     return shown | {

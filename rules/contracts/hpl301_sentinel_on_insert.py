@@ -15,6 +15,4 @@ def check(case: Case) -> Iterator[Finding]:
         sentinel = fault.data["sentinel"]
         message = f"{quote(sentinel)} {_DOES[sentinel]}, but there are none: {why}, so the runtime refuses the plan"
         advice = f"declare {quote(fault.field)} as a mapping, or remove it"
-        yield Finding(
-            fault.span, message, help=advice, entry=case.entry(fault), module=fault.module, field=fault.field
-        )
+        yield Finding(fault.span, message, help=advice, entry=case.entry(fault), module=fault.module, field=fault.field)

@@ -15,6 +15,4 @@ def check(case: Case) -> Iterator[Finding]:
             f"{'it loses its layout' if len(dropped) == 1 else 'they lose their layouts'}"
         )
         advice = "write the dropped ones too, or leave `params` out to keep what was derived"
-        yield Finding(
-            fault.span, message, help=advice, entry=case.entry(fault), module=fault.module, field=fault.field
-        )
+        yield Finding(fault.span, message, help=advice, entry=case.entry(fault), module=fault.module, field=fault.field)

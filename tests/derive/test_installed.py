@@ -8,7 +8,7 @@ from checking import fixture_tree, mesh_topology
 from hplint.derive.installed import plan_boundaries
 from hplint.errors import RequestError
 
-STUB = '''
+STUB = """
 print("chatter on the standard output")
 
 class Shard:
@@ -37,7 +37,7 @@ class ShardingPlanner:
         return Plan({"model.layers.0.mlp": Spec(
             params={"up_proj.weight": {"tp": Shard(0)}},
             out_src={"output": {"tp": _Partial()}}, out_dst={"output": {"tp": Replicate()}})})
-'''
+"""
 
 
 def install(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:

@@ -20,7 +20,10 @@ CODES = {
     "expert-region": "HPL802",
 }  # fmt: skip
 WARNINGS = {"HPL102", "HPL305"}
-AFTER_MERGE = frozenset(["HPL304", "HPL205", "HPL206", "HPL306", "HPL307", "HPL310", "HPL403", "HPL401", "HPL404", "HPL405", "HPL504", "HPL502", "HPL503", "HPL507", "HPL402", "HPL508"])
+AFTER_MERGE = frozenset((
+    "HPL304", "HPL205", "HPL206", "HPL306", "HPL307", "HPL310", "HPL403", "HPL401", "HPL404", "HPL405", "HPL504",
+    "HPL502", "HPL503", "HPL507", "HPL402", "HPL508",
+))  # fmt: skip
 """Codes of checks that the runtime makes when all entries have been applied."""
 
 

@@ -10,7 +10,9 @@ from hplint.resolve.match import Matcher
 
 SEGMENTS = st.sampled_from(["a", "b", "ab", "0", "1", "10", "mlp", "q_proj", "[x]"])
 FQNS = st.lists(SEGMENTS, min_size=1, max_size=5).map(".".join)
-PARTS = st.sampled_from(["*", "?", "[0-9]", "[!a]", "a", "b", "0", "mlp", "q_proj", "*proj", "m*", ".", ".", ".", "[", "[]", ""])
+PARTS = st.sampled_from(
+    ["*", "?", "[0-9]", "[!a]", "a", "b", "0", "mlp", "q_proj", "*proj", "m*", ".", ".", ".", "[", "[]", ""]
+)
 GLOBS = st.lists(PARTS, max_size=8).map("".join)
 
 

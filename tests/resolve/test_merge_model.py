@@ -120,6 +120,8 @@ def test_resolving_equals_the_reference_model(entries: list[dict[str, Any]], der
     resolved = resolve(plan, tree_of(NAMES), mesh_topology({"cp": 2, "tp": 2}), before)
     expected, faults = reference(entries, derived)
     assert {fqn: plain(b) for fqn, b in resolved.boundaries.items()} == expected
-    told = {(f.rule, plan.entries[f.entry].match.value) for f in resolved.faults if f.entry is not None}  # type: ignore[union-attr]
+    told = {(f.rule, plan.entries[f.entry].matches[0].value) for f in resolved.faults if f.entry is not None}
     assert told == faults
-    assert {fqn: plain(b) for fqn, b in before.items()} == {fqn: plain(b) for fqn, b in boundaries_from(derived).items()}
+    assert {fqn: plain(b) for fqn, b in before.items()} == {
+        fqn: plain(b) for fqn, b in boundaries_from(derived).items()
+    }

@@ -312,9 +312,7 @@ def test_tied_embeddings_are_a_pair() -> None:
 
 def test_special_parameters_name_their_handler() -> None:
     tree = tree_of(["layers.0.mixer.gated_delta"])
-    assert resolve(plan_of(NOTHING), tree, MESH, {}).special == {
-        "layers.0.mixer.gated_delta.weight": "gated_delta"
-    }
+    assert resolve(plan_of(NOTHING), tree, MESH, {}).special == {"layers.0.mixer.gated_delta.weight": "gated_delta"}
 
 
 @pytest.mark.parametrize(
