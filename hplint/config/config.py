@@ -53,6 +53,7 @@ class Config(NamedTuple):
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
+    wrappers: tuple[str, ...] = ()
     planner: str = "built-in"
     boundaries: str | None = None
     families: Mapping[str, Any] = MappingProxyType({})

@@ -60,6 +60,7 @@ def read_config(path: Path) -> Config:
         select=table.get("select") or (),
         ignore=table.get("ignore") or (),
         extend_select=table.get("extend-select") or (),
+        wrappers=table.get("wrappers") or (),
         planner=table.get("planner") or "built-in",
         boundaries=_joined(base, table.get("boundaries")),
         families=table.get("families") or {},

@@ -58,6 +58,10 @@ OPTIONS = (
         "Who derives boundaries: hplint itself, or the HyperParallel that is installed.", "config",
     ),
     _option("boundaries", "path", "none", "JSON file with boundaries to start from instead of derived ones.", "config"),
+    _option(
+        "wrappers", "texts", "none",
+        "Names that this project registers in the wrapper registry, beside the shipped ones.", "config",
+    ),
     _option("families", "table", "none", "Further model families for the derivation.", "config"),
     _option("build-timeout", "seconds", "300", "Seconds that building a model may take.", "cli config"),
 )  # fmt: skip

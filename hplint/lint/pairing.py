@@ -7,10 +7,12 @@ configuration, the plan file itself (its ``accelerator:`` and ``model:`` section
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from hplint.config.config import PlanSettings
-from hplint.config.mesh import parse_mesh
+from hplint.config.mesh import MeshError, parse_mesh
 from hplint.lint.request import Request
+from hplint.plan.entry import Flag
 from hplint.plan.fault import Fault
 from hplint.plan.plan import Accelerator, Directive, Document, Plan
 from hplint.resolve.topology import Topology
@@ -37,6 +39,8 @@ class Pairing:
     topologies: list[tuple[Topology, tuple[Fault, ...]]]
     src: tuple[str, ...]
     sizes_known: bool
+    faults: tuple[Fault, ...] = ()
+    """Directives whose values cannot be used (wrong-type)."""
 
 
 class _Directives:
@@ -44,8 +48,18 @@ class _Directives:
 
     def __init__(self, directives: tuple[Directive, ...]) -> None:
         self.last = {d.key: d for d in directives}
-        self.meshes = tuple(parse_mesh(d.value) for d in directives if d.key == "mesh")
+        self.faults: list[Fault] = []
+        self.meshes = tuple(m for d in directives if d.key == "mesh" and (m := self._mesh(d)))
         self.src = tuple(d.value for d in directives if d.key == "src")
+
+    def _mesh(self, directive: Directive) -> dict[str, int] | None:
+        try:
+            return parse_mesh(directive.value)
+        except MeshError as error:
+            allowed = f"axis sizes, such as `dp=2,tp=4` ({error.hint or error.message})"
+            data = {"key": "mesh", "value": directive.value, "type": "a string", "allowed": allowed}
+            self.faults.append(Fault("wrong-type", directive.span, data=data))
+            return None
 
     def number(self, key: str) -> int | None:
         return int(self.last[key].value) if key in self.last else None
@@ -65,9 +79,10 @@ def pair(document: Document, plan: Plan, request: Request) -> Pairing:
     base = _base(plan, request, said, settings)
     return Pairing(
         _model(plan, request, said, settings, folder),
-        [_on_mesh(base, mesh, plan) for mesh in meshes] or [_without_mesh(base, plan, request)],
+        [_on_mesh(base, mesh, plan) for mesh in meshes] or [_without_mesh(base, plan)],
         tuple(dict.fromkeys(src)),
         bool(meshes or plan.accelerator),
+        tuple(said.faults),
     )
 
 
@@ -86,20 +101,33 @@ def _model(plan: Plan, request: Request, said: _Directives, settings: PlanSettin
 def _base(plan: Plan, request: Request, said: _Directives, settings: PlanSettings) -> Topology:
     """Flags and the expert-parallel size; axis sizes still unknown."""
     written = plan.accelerator
-    flags = {
-        "sequence_parallel": (written and written.sequence_parallel, plan.dialect == "python"),
-        "loss_parallel": (written and written.loss_parallel, False),
-    }
-    chosen: dict[str, bool] = {}
-    for name, (in_file, default) in flags.items():
-        options = (getattr(request, name), said.flag(name), getattr(settings, name), in_file.value if in_file else None)
-        chosen[name] = next((o for o in options if o is not None), default)
-    derive = next((o for o in (request.derive, said.flag("derive"), settings.derive) if o is not None), plan.derive)
-    seq_len = next(
-        (o for o in (request.seq_len, said.number("seq_len"), request.config and request.config.seq_len) if o), None
+    sequence = written.sequence_parallel if written else None
+    loss = written.loss_parallel if written else None
+    key = "sequence_parallel"
+    sequence_parallel = _first(request.sequence_parallel, said.flag(key), settings.sequence_parallel, _value(sequence))
+    loss_parallel = _first(request.loss_parallel, said.flag("loss_parallel"), settings.loss_parallel, _value(loss))
+    derive = _first(request.derive, said.flag("derive"), settings.derive)
+    in_config = request.config.seq_len if request.config else None
+    return Topology(
+        ep=_first(request.ep, said.number("ep"), settings.ep),
+        # The runtime's own defaults: false in the trainer's YAML, true in ShardingPlanner.plan.
+        sequence_parallel=plan.dialect == "python" if sequence_parallel is None else sequence_parallel,
+        loss_parallel=bool(loss_parallel),
+        derive=plan.derive if derive is None else derive,
+        seq_len=_first(request.seq_len, said.number("seq_len"), in_config),
     )
-    ep = next((o for o in (request.ep, said.number("ep"), settings.ep) if o is not None), None)
-    return Topology(ep=ep, derive=derive, seq_len=seq_len, **chosen)
+
+
+T = TypeVar("T")
+
+
+def _first(*options: T | None) -> T | None:
+    """The first option that says something."""
+    return next((o for o in options if o is not None), None)
+
+
+def _value(flag: Flag | None) -> bool | None:
+    return flag.value if flag else None
 
 
 def _on_mesh(base: Topology, mesh: Mapping[str, int], plan: Plan) -> tuple[Topology, tuple[Fault, ...]]:
@@ -122,19 +150,19 @@ def _dp(mesh: Mapping[str, int]) -> int:
     return size
 
 
-def _without_mesh(base: Topology, plan: Plan, request: Request) -> tuple[Topology, tuple[Fault, ...]]:
+def _without_mesh(base: Topology, plan: Plan) -> tuple[Topology, tuple[Fault, ...]]:
     written = plan.accelerator
     if written is None:
         return base, ()
     default = 1 if written.implied else None
-    sizes = {a: written.sizes[a].value if a in written.sizes else default for a in ("tp", "cp", "pp")}
+    tp, cp, pp = (written.sizes[a].value if a in written.sizes else default for a in ("tp", "cp", "pp"))
     faults = []
     ep = base.ep
     if ep is None:
         ep = written.sizes["ep"].value if "ep" in written.sizes else default
     elif "ep" in written.sizes and written.sizes["ep"].value != ep:
         faults.append(_mismatch("ep", written.sizes["ep"].value, ep, written.sizes["ep"].span))
-    return replace(base, **sizes, ep=ep), tuple(faults)
+    return replace(base, tp=tp, cp=cp, pp=pp, ep=ep), tuple(faults)
 
 
 def _mismatches(written: Accelerator, mesh: Mapping[str, int], ep: int | None) -> list[Fault]:

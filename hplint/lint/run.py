@@ -1,8 +1,8 @@
 """The engine: one plan, one model, one topology -> diagnostics."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from hplint.derive.boundary import Boundary
 from hplint.lint.case import Case
@@ -32,6 +32,8 @@ class Engine:
     registry: Registry
     selection: Selection
     derive: "Callable[[ModuleTree, Topology], dict[str, Boundary]]"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What rules read from the configuration: wrapper_names."""
 
     def check(
         self,
@@ -47,13 +49,13 @@ class Engine:
         is a warning at most.
         """
         inactive = frozenset(e.index for e in plan.entries if e.when and not topology.when_active(e.when.value))
-        case = Case(plan, topology, tree, self._resolve(plan, tree, topology), finder, inactive, faults)
+        case = Case(plan, topology, tree, self._resolve(plan, tree, topology), finder, inactive, faults, self.settings)
         found = list(self._run(case))
         if inactive:
             words = frozenset(plan.entries[i].when.value for i in inactive)  # type: ignore[union-attr]
             supposed = topology.activated(words)
             resolved = self._resolve(plan, tree, supposed, include_inactive=True)
-            second = Case(plan, supposed, tree, resolved, finder, inactive, faults)
+            second = Case(plan, supposed, tree, resolved, finder, inactive, faults, self.settings)
             found += [(r, f) for r, f in self._run(second) if f.entry and f.entry.index in inactive]
         return _diagnostics(found, plan.source, topology, inactive), case.resolved
 

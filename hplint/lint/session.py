@@ -25,9 +25,7 @@ from hplint.text.span import START
 if TYPE_CHECKING:
     from hplint.targets.find import TargetFinder
 
-NO_SIZES = (
-    "no mesh sizes are known (give --mesh, a directive or an accelerator section): rules on sizes kept quiet"
-)
+NO_SIZES = "no mesh sizes are known (give --mesh, a directive or an accelerator section): rules on sizes kept quiet"
 NO_MODEL = "no model is named (give --model, a directive or a configuration): rules that need one kept quiet"
 
 
@@ -66,7 +64,7 @@ class _Session:
 
     request: Request
     engine: Engine = field(init=False)
-    trees: dict[tuple[str, str], "ModuleTree | ModelError"] = field(default_factory=dict)
+    trees: dict[tuple[object, ...], "ModuleTree | ModelError"] = field(default_factory=dict)
     derived: dict[tuple[int, Any], dict[str, Boundary]] = field(default_factory=dict)
     finders: dict[tuple[str, ...], "TargetFinder"] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
@@ -80,7 +78,8 @@ class _Session:
             (*request.ignore, *(config.ignore if config else ())),
             (*request.extend_select, *(config.extend_select if config else ())),
         )
-        self.engine = Engine(registry, selection, self._derive)
+        settings = {"wrapper_names": config.wrappers} if config else {}
+        self.engine = Engine(registry, selection, self._derive, settings)
 
     def check(self, document: Document, plan: Plan) -> list[CheckedPlan]:
         """One plan on each of its topologies."""
@@ -90,7 +89,8 @@ class _Session:
             self.notes[NO_SIZES] = None
         checked = []
         for topology, own in pairing.topologies:
-            diagnostics, resolved = self.engine.check(plan, tree, topology, self._finder(pairing.src), (*faults, *own))
+            of_case = (*faults, *pairing.faults, *own)
+            diagnostics, resolved = self.engine.check(plan, tree, topology, self._finder(pairing.src), of_case)
             spec = pairing.model.spec if pairing.model else None
             checked.append(CheckedPlan(plan.source.path, plan, topology, spec, tree, resolved, tuple(diagnostics)))
         return checked
@@ -100,7 +100,8 @@ class _Session:
         if choice is None:
             self.notes[NO_MODEL] = None
             return None, ()
-        key = (choice.spec, choice.base)
+        # A Python factory may come from any of the source folders.
+        key = (choice.spec, choice.base, pairing.src if choice.spec.startswith("py:") else ())
         if key not in self.trees:
             self.trees[key] = self._load(choice, pairing.src)
         found = self.trees[key]

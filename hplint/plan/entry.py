@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from hplint.plan.layout import CONTRACT_FIELDS, Layouts
-from hplint.text.span import Span
+from hplint.text.span import START, Span
 
 
 class Text(NamedTuple):
@@ -43,7 +43,7 @@ class Target:
 
     path: Text
     keywords: dict[str, Keyword] = field(default_factory=dict)
-    span: Span = Span(0, 0)
+    span: Span = START
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ def check(case: Case) -> Iterator[Finding]:
         message = f"the model {spec} is not available: {reason}; names and shapes are not checked"
         # The model section of a trainer file may well name a folder of the machine that will run it.
         if data.get("implied"):
-            yield Finding(fault.span, message, help=_named(data["hint"]), severity="info")
+            yield Finding(fault.span, message, help=_named(data["hint"]), severity="warning")
         else:
             yield Finding(fault.span, message, help=data["hint"])
 
