@@ -38,7 +38,7 @@ def run(m: Machine, function: Function, scope: Scope, span: Span) -> Value:
     node = function.node
     if isinstance(node, ast.Lambda):
         return python_eval.value(m, node.body, scope)
-    if any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in _own_nodes(node)):
+    if _is_generator(m, node):
         block(m, node.body, scope)
         return Unknown(span, f"`{node.name}` is a generator, which is run only at run time")
     outer, m.result = m.result, None
@@ -66,16 +66,17 @@ def block(m: Machine, body: list[ast.stmt], scope: Scope) -> int:
         m.depth -= 1
 
 
-def _own_nodes(node: ast.AST) -> list[ast.AST]:
-    """The nodes of a function without those of functions inside it."""
-    found: list[ast.AST] = []
-    waiting = list(ast.iter_child_nodes(node))
-    while waiting:
-        part = waiting.pop()
-        found.append(part)
-        if not isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            waiting.extend(ast.iter_child_nodes(part))
-    return found
+def _is_generator(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    if id(node) not in m.generators:
+        m.generators[id(node)] = False
+        waiting: list[ast.AST] = list(node.body)
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, (ast.Yield, ast.YieldFrom)):
+                m.generators[id(node)] = True
+            elif not isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+                waiting.extend(ast.iter_child_nodes(part))
+    return m.generators[id(node)]
 
 
 def _assigned(m: Machine, node: ast.expr, scope: Scope) -> tuple[Value, bool]:

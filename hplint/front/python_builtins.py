@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hplint.front import python_operators
-from hplint.front.python_machine import DEPTH, LOOP, STEPS, TEXT, Machine
+from hplint.front.python_machine import DEPTH, LOOP, TEXT, Machine
 from hplint.front.python_values import (
     Arguments,
     ClassValue,
@@ -59,7 +59,7 @@ def make_dict(m: Machine, arguments: Arguments, span: Span) -> Value:
 def copied(m: Machine, value: Value, deep: bool, depth: int = 0) -> Value:
     """A copy that can be changed without changing the original."""
     m.steps += 1
-    if m.steps > STEPS or depth > DEPTH:
+    if m.steps > m.limit or depth > DEPTH:
         return value
     match value:
         case Table():

@@ -187,24 +187,27 @@ def _name(m: Machine, node: ast.Name, scope: Scope) -> Value:
         return Unknown(span, f"`{node.id}` is not defined in this file")
     if node.id in home.assumed:
         m.assumed = True
-    match home.names[node.id]:
+    return used(home.names[node.id], span)
+
+
+def used(held: Value, span: Span) -> Value:
+    """A value as it is used through a name: what is unknown or imported stands at its use, other things where they were
+    made."""
+    match held:
         case Unknown(pinned=False, reason=reason, parameter=parameter):
             return Unknown(span, reason, False, parameter)
         case Reference(path=path, found=known):
             reference = Reference(path, span, known)
             return axis_shorthand(reference) or reference
-        case Function() | ClassValue() as own:
-            return own
-        case other:
-            return other
+    return held
 
 
 def _attribute(m: Machine, node: ast.Attribute, scope: Scope) -> Value:
     name = dotted(node)
-    if name is not None and (stored := scope.find(name)) is not None:
-        return stored
-    owner = value(m, node.value, scope)
     span = m.places.span(node)
+    if name is not None and (stored := scope.find(name)) is not None:
+        return used(stored, span)
+    owner = value(m, node.value, scope)
     match owner:
         case Reference():
             reference = Reference(f"{owner.path}.{node.attr}", span, owner.found)
@@ -213,7 +216,7 @@ def _attribute(m: Machine, node: ast.Attribute, scope: Scope) -> Value:
             return axis_shorthand(reference) or reference
         case ClassValue():
             member = owner.members.names.get(node.attr)
-            return member if member is not None else Unknown(span, f"`{node.attr}` is not set in the class body")
+            return used(member, span) if member else Unknown(span, f"`{node.attr}` is not set in the class body")
         case Spec() if node.attr in owner.fields:
             return owner.fields[node.attr][1]
         case PlacementValue() if node.attr == "dim" and owner.placement.dim is not None:

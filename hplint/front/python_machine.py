@@ -8,8 +8,8 @@ from hplint.front.python_worlds import Worlds
 from hplint.text.source import Source
 from hplint.text.span import Span
 
-STEPS = 1_000_000
-"""Expressions and statements evaluated in one file, over all runs."""
+STEPS = 400_000
+"""Expressions and statements evaluated in one file, over all runs: a few seconds."""
 LOOP = 20_000
 """Items of one loop, and of one sequence or dict made by an operation."""
 TEXT = 20_000
@@ -28,6 +28,8 @@ class Machine:
     ``assumed`` is set while an expression is evaluated that rests on the default of a parameter.
     """
 
+    limit = STEPS
+
     def __init__(self, source: Source, tree: ast.Module) -> None:
         self.source = source
         self.tree = tree
@@ -40,6 +42,8 @@ class Machine:
         self.called: set[int] = set()
         self.running: set[int] = set()
         """Functions, by the id of their node: called from somewhere in the file, and being followed now."""
+        self.generators: dict[int, bool] = {}
+        """Whether a function is a generator, by the id of its node."""
         self.assumed = False
         self.steps = 0
         self.depth = 0
@@ -51,7 +55,7 @@ class Machine:
     def step(self, node: ast.expr | ast.stmt) -> None:
         """Count one evaluation."""
         self.steps += 1
-        if self.steps > STEPS:
+        if self.steps > self.limit:
             self.stopped = self.stopped or self.places.span(node)
             raise OutOfSteps
 

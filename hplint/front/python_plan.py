@@ -56,14 +56,14 @@ def read_python(source: Source) -> Document:
     if not any(word in source.text for word in _WORDS):
         return document
     from hplint.front.python_find import candidates, run_file, unread
-    from hplint.front.python_machine import STEPS, Machine
+    from hplint.front.python_machine import Machine
 
     machine = Machine(source, tree)
     run_file(machine)
     document.plans = tuple(_plan(source, candidate) for candidate in candidates(machine))
     faults = [Fault("not-evaluated", u.span, data={"reason": u.reason}) for u in unread(machine)]
     if machine.stopped is not None:
-        reason = f"the file takes more than {STEPS:,} steps; what comes after is not read"
+        reason = f"the file takes more than {machine.limit:,} steps; what comes after is not read"
         faults.append(Fault("not-evaluated", machine.stopped, data={"reason": reason}))
     document.faults = (*document.faults, *faults)
     return document
@@ -82,7 +82,7 @@ def _plan(source: Source, candidate: "Candidate") -> Plan:
         plan.derive = candidate.planner.derive
         plan.allow_uncovered_params = candidate.planner.allow_uncovered_params
     if candidate.call is not None:
-        plan.accelerator = _accelerator(candidate, candidate.call, log)
+        plan.accelerator = _accelerator(candidate.call, log)
     plan.entries = entries
     plan.faults = _distinct((*log.faults, *faults, *_not_evaluated(candidate)))
     return plan
@@ -124,17 +124,17 @@ def _doubled(candidate: "Candidate", log: Recorder) -> None:
         log.add("duplicate-key", again.span, ("first written here", first.span), key=plain(again), section="plan")
 
 
-def _accelerator(candidate: "Candidate", call: "Call", log: Recorder) -> Accelerator:
+def _accelerator(call: "Call", log: Recorder) -> Accelerator:
     """What a ``plan(…)`` call says of the run, as far as it is written in constants."""
     span, given = call
+    from hplint.front.python_values import Const
+
     found = Accelerator(span, implied=False)
     for name, value in given.items():
         key = ACCELERATOR_KEYS.get(name)
-        if key is None:
+        if key is None or not isinstance(value, Const) or value.value is None:
             continue
-        node = candidate.converter.node(value)
-        if not isinstance(node, Scalar) or node.value is None:
-            continue
+        node = Scalar(value.value, value.span)
         number = isinstance(node.value, int) and not isinstance(node.value, bool)
         if key.kind == "bool" and isinstance(node.value, bool):
             setattr(found, name, Flag(node.value, node.span))

@@ -72,7 +72,7 @@ class Table:
 
     def put(self, key: "Value", value: "Value") -> None:
         """``table[key] = value``: an equal key keeps its position, but the new token is the one that counts."""
-        self.entries[hashed(key)] = (key, value)
+        self.entries[object() if isinstance(key, Unknown) else hashed(key)] = (key, value)
 
     def find(self, key: "Value") -> "Value | None":
         """The value under an equal key; None when there is none, or when the key is unknown."""
