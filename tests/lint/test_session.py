@@ -30,12 +30,14 @@ def told(result: Run) -> list[tuple[str, str]]:
 
 
 def test_everything_wrong_is_reported_at_once() -> None:
-    text = "- match: model.layer.0.mlp\n  params: none\n- match: model.norm\n  paramz: auto\n- match: '*.mlp'\n  when: tp\n"
+    text = "- match: model.layer.0.mlp\n  params: none\n- match: model.norm\n  paramz: auto\n"
+    text += "- match: '*.mlp'\n  when: tp\n"
     assert told(run(text)) == [("HPL101", "error"), ("HPL002", "error"), ("HPL006", "error")]
 
 
 def test_an_entry_that_the_topology_leaves_inactive_is_checked_but_only_warned_about() -> None:
-    text = "- match: '*.self_attn'\n  when: cp\n  region_dispatch: false\n  inner_target: self\n  inner_wrapper: sdpa_hff\n"
+    text = "- match: '*.self_attn'\n  when: cp\n  region_dispatch: false\n"
+    text += "  inner_target: self\n  inner_wrapper: sdpa_hff\n"
     assert told(run(text)) == [("HPL405", "warning")]
     assert told(run(text, meshes=({"dp": 1, "cp": 2, "tp": 1},)))[0] == ("HPL405", "error")
 
