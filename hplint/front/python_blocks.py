@@ -226,7 +226,7 @@ def _function(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: S
     found = Function(
         node, scope, python_eval.defaults(m, node.args, scope), ".".join(parts), m.places.defined(node), plain
     )
-    m.functions.setdefault(id(node), found)
+    m.define(found)
     scope.bind(node.name, found)
     return NEXT
 

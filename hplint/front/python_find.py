@@ -1,14 +1,16 @@
 """Finds the plan dicts of a Python file."""
 
 import ast
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 
 from hplint.front import python_blocks
+from hplint.front.keys import PLAN_OVERRIDES
 from hplint.front.nodes import Mapping, Node, PlacementNode, Scalar, Sequence, TargetNode
 from hplint.front.python_machine import Machine, OutOfSteps
 from hplint.front.python_nodes import Converter
-from hplint.front.python_scope import Scope
+from hplint.front.python_scope import PLANNER, SPEC, Scope
 from hplint.front.python_values import Const, Function, Items, Planner, Table, Unknown, Value
 from hplint.front.python_worlds import Worlds
 from hplint.text.span import START, Span
@@ -33,7 +35,8 @@ class Candidate:
 
 
 def run_file(m: Machine) -> None:
-    """Follow the whole file: its own statements, then every function that none of them called.
+    """Follow the whole file: its own statements, then every function that none of them called, those that name a plan
+    first.
 
     Parameters of such functions have their defaults, and are unknown without one.
     """
@@ -41,10 +44,21 @@ def run_file(m: Machine) -> None:
     for scope in _runs(m, lambda: Scope(names={"__name__": Const("__main__", START)})):
         module = module or scope
         _guarded(m, m.tree.body, scope)
-    done: set[int] = set()
-    while function := next((f for k, f in m.functions.items() if k not in done and k not in m.called), None):
-        done.add(id(function.node))
-        _stand_alone(m, function)
+    telling: deque[Function] = deque()
+    others: deque[Function] = deque()
+    while m.fresh or telling or others:
+        for function in m.fresh:
+            (telling if _names_plan(m, function) else others).append(function)
+        m.fresh = []
+        function = (telling or others).popleft()
+        if id(function.node) not in m.called:
+            _stand_alone(m, function)
+
+
+def _names_plan(m: Machine, function: Function) -> bool:
+    assert not isinstance(function.node, ast.Lambda)
+    text = m.source.cut(m.places.span(function.node))
+    return any(word in text for word in (SPEC, PLANNER, PLAN_OVERRIDES))
 
 
 def _runs(m: Machine, new: Callable[[], Scope]) -> Iterator[Scope]:

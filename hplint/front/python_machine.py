@@ -23,7 +23,7 @@ class OutOfSteps(Exception):
 
 
 class Machine:
-    """Reads one file. ``tables`` are all dicts that were made, in order; ``functions`` all that were defined.
+    """Reads one file. ``tables`` are all dicts that were made, in order;
 
     ``assumed`` is set while an expression is evaluated that rests on the default of a parameter.
     """
@@ -38,7 +38,9 @@ class Machine:
         self.tables: list[Table] = []
         self.unread: list[Unknown] = []
         """Plans that were handed to a planner and cannot be read at all."""
-        self.functions: dict[int, Function] = {}
+        self.fresh: list[Function] = []
+        """Functions that were defined and not looked at yet."""
+        self._defined: set[int] = set()
         self.called: set[int] = set()
         self.running: set[int] = set()
         """Functions, by the id of their node: called from somewhere in the file, and being followed now."""
@@ -58,6 +60,12 @@ class Machine:
         if self.steps > self.limit:
             self.stopped = self.stopped or self.places.span(node)
             raise OutOfSteps
+
+    def define(self, function: Function) -> None:
+        """Note a function, once however often its ``def`` is followed."""
+        if id(function.node) not in self._defined:
+            self._defined.add(id(function.node))
+            self.fresh.append(function)
 
     def new_table(self, span: Span) -> Table:
         """A dict that may turn out to be a plan."""

@@ -1,7 +1,5 @@
 """Evaluated Python values -> value nodes, which the entry reader knows from YAML too."""
 
-from pathlib import PurePosixPath
-
 from hplint.front.keys import ENTRY_KEYS, TARGET
 from hplint.front.nodes import Mapping, Node, PlacementNode, Scalar, Sequence, TargetNode, UnknownNode, static
 from hplint.front.python_scope import PLACEMENTS, SPEC
@@ -32,7 +30,7 @@ class Converter:
     """Makes the nodes of one plan. ``unknown`` collects what could not be evaluated, with the item it stands in."""
 
     def __init__(self, source: Source) -> None:
-        self.module = PurePosixPath(source.path).stem
+        self.module = source.path.rpartition("/")[2].removesuffix(".py")
         self.unknown: list[tuple[int, UnknownNode]] = []
         self.entry = 0
         self._left = NODES

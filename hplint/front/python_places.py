@@ -75,6 +75,7 @@ class Places:
 
     def __init__(self, source: Source) -> None:
         self.source = source
+        self._spans: dict[Placed, Span] = {}
         self._wide: dict[int, list[int] | None] = {}
         self._bom = len(BOM) if source.text.startswith(BOM) else 0
         self._pin: Span | None = None
@@ -83,9 +84,12 @@ class Places:
         """The characters of a node."""
         if self._pin is not None:
             return self._pin
-        start = self._offset(node.lineno, node.col_offset)
-        end = self._offset(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
-        return Span(start, max(start, end))
+        found = self._spans.get(node)
+        if found is None:
+            start = self._offset(node.lineno, node.col_offset)
+            end = self._offset(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+            found = self._spans[node] = Span(start, max(start, end))
+        return found
 
     def word(self, node: ast.keyword | ast.arg | ast.alias) -> Span:
         """The name token at which a node begins: the keyword of ``f(keyword=…)``."""

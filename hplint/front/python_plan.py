@@ -135,12 +135,13 @@ def _accelerator(call: "Call", log: Recorder) -> Accelerator:
         if key is None or not isinstance(value, Const) or value.value is None:
             continue
         node = Scalar(value.value, value.span)
-        number = isinstance(node.value, int) and not isinstance(node.value, bool)
+        number = node.value if isinstance(node.value, int) and not isinstance(node.value, bool) else None
         if key.kind == "bool" and isinstance(node.value, bool):
             setattr(found, name, Flag(node.value, node.span))
-        elif key.kind == "size" and number:
-            if int(node.value) >= 1:
-                found.sizes[name.removesuffix("_size")] = Number(int(node.value), node.span)
+        elif key.kind == "size" and number is not None:
+            # Sizes below 1 are left unread, as in YAML.
+            if number >= 1:
+                found.sizes[name.removesuffix("_size")] = Number(number, node.span)
         else:
             shown = {"value": plain(node), "type": type_name(node), "allowed": key.allowed, "key": name}
             log.add("wrong-type", node.span, **shown)

@@ -67,3 +67,15 @@ def test_a_file_that_takes_too_many_steps_says_so() -> None:
     )
     assert [rule for rule, _ in cuts(document, document.faults)] == ["not-evaluated"]
     assert matches(document.plans[0]) == ["a"]
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_functions_that_name_a_plan_are_read_before_others() -> None:
+    busy = "def busy():\n    for i in range(20000):\n        for j in range(20000):\n            x = i + j\n"
+    document = read(f"{busy}def plan():\n    return {{'a': ModuleShardingSpec()}}\n")
+    assert [matches(p) for p in document.plans] == [["a"]]
+
+
+def test_a_file_of_many_functions_is_read() -> None:
+    text = "".join(f"def f{i}(x):\n    return x\n" for i in range(2000)) + "plan = {'a': ModuleShardingSpec()}"
+    assert matches(the_plan(text)) == ["a"]
