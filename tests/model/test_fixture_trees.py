@@ -13,6 +13,9 @@ ROOT = Path(__file__).parent.parent.parent
 CONFORMANCE = "fixtures/conformance"
 SPECS = {path.parent.name: f"hf:{CONFORMANCE}/models/{path.parent.name}" for path in ROOT.glob(f"{CONFORMANCE}/models/*/config.json")}  # fmt: skip # noqa: E501
 SPECS |= {name: f"py:{CONFORMANCE}/toy_models.py:{name}" for name in ("toy", "toy_bias", "toy_odd")}
+SPECS |= {path.parent.name: f"hf:fixtures/configs/{path.parent.name}" for path in ROOT.glob("fixtures/configs/*/config.json")}  # fmt: skip # noqa: E501
+STAND_INS = ("llama3_8b_aux", "dispatching_moe_8x7b", "qwen3_moe_shared", "jt_deepseek_v3", "deepseek_v41")
+SPECS |= {name: f"py:fixtures/models/stand_ins.py:{name}" for name in STAND_INS}
 
 
 def fresh(text: str) -> ModuleTree:
@@ -27,7 +30,7 @@ def fresh(text: str) -> ModuleTree:
 @pytest.mark.parametrize("name", sorted(SPECS))
 def test_a_stored_tree_is_what_a_fresh_build_gives(name: str, request: pytest.FixtureRequest) -> None:
     pytest.importorskip("torch")
-    if SPECS[name].startswith("hf:"):
+    if SPECS[name].startswith("hf:") or name in STAND_INS:
         pytest.importorskip("transformers")
     path = ROOT / "fixtures" / "trees" / f"{name}.json"
     built: dict[str, Any] = json.loads(json.dumps(fresh(SPECS[name]).to_json()))
