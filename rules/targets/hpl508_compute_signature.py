@@ -1,4 +1,5 @@
-"""HPL508 compute-signature: the compute function of a factory, against the module's forward (R85-R90, S26)."""
+"""HPL508 compute-signature: the compute function of a factory, against the module's forward (R85-R90, S26), and a
+shipped factory against the module's children (R170)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,13 +29,31 @@ def check(case: Case) -> Iterator[Finding]:
         if injection.reading is None or (marks is not None and injection.mark not in marks):
             continue  # HPL504: it may not be a factory at all.
         returned = injection.reading.returned
-        replaced = {n for _, _, names in replacements(case) for n in names} if returned else set()
-        for boundary in injection.boundaries if returned else ():
+        needs = injection.shipped.needs_children if injection.shipped else ()
+        if not returned and not needs:
+            continue
+        replaced = {n for _, _, names in replacements(case) for n in names}
+        for boundary in injection.boundaries:
             module = tree.modules.get(boundary.fqn)
             if module is None or module.forward is None or boundary.fqn in replaced:
                 continue
-            if not _changed_before(case, boundary):
+            if lacks := [n for n in needs if n not in (*tree.children(boundary.fqn), *module.parameters)]:
+                yield _without(injection, module, lacks)
+            elif returned and not _changed_before(case, boundary):
                 yield from _compare(injection, module, returned)
+
+
+def _without(injection: Injection, module: Module, lacks: list[str]) -> Finding:
+    # A warning: what is known of shipped functions comes from a table, and versions drift.
+    name = quote(injection.path.value.rpartition(".")[2])
+    owner = quote(module.cls.short) if module.cls else "the module"
+    message = (
+        f"{name} computes with {listing(lacks, 'and')}, which {owner} does not have: applying the plan stops there"
+    )
+    advice = "narrow the match to the modules that hold experts, or choose the function that fits this class"
+    return Finding(
+        injection.path.span, message, advice, injection.entry, module.fqn, "local_compute_fn", severity="warning"
+    )
 
 
 def _changed_before(case: Case, boundary: Boundary) -> bool:

@@ -209,3 +209,32 @@ def test_without_a_model_another_entry_may_bring_the_missing_field() -> None:
 - {match: "*.b", region_dispatch: false, inner_target: x, inner_out_src: first_input}
 """
     assert told(check(text, model=None)) == []
+
+
+RECIPES = "hyper_parallel.distributed.expert_parallel.recipes"
+
+
+def test_a_shipped_expert_function_on_dense_layers_is_a_warning_for_those_layers_alone() -> None:
+    text = f'- {{match: "*.mlp", when: ep, region_dispatch: false, local_compute_fn: {{_target_: {RECIPES}.NAME}}}}'
+    (found,) = check(text.replace("NAME", "deepseekv3_ep_compute_fn"), {"tp": 2}, "deepseek_v3_671b", ep=4)
+    assert told([found]) == [f"HPL508 warning {RECIPES}.deepseekv3_ep_compute_fn"]
+    assert found.modules == tuple(f"model.layers.{i}.mlp" for i in range(3))
+    assert told(check(text.replace("NAME", "mixtral_ep_compute_fn"), {"tp": 2}, "mixtral_8x7b", ep=4)) == []
+
+
+def test_a_shipped_expert_function_says_which_children_are_missing() -> None:
+    text = f'- {{match: "*.mlp", region_dispatch: false, local_compute_fn: {{_target_: {RECIPES}.NAME}}}}'
+    (found,) = check(text.replace("NAME", "qwen2moe_ep_compute_fn"), {"tp": 2}, "qwen3_moe_30b_a3b", ep=4)
+    assert "`shared_expert` and `shared_expert_gate`, which `Qwen3MoeSparseMoeBlock` does not have" in found.message
+
+
+def test_a_shipped_expert_function_on_a_module_that_the_plan_replaces_is_left_alone() -> None:
+    text = f"""
+- match: model.layers.0.mlp
+  module_type: transformers.models.deepseek_v3.modeling_deepseek_v3.DeepseekV3MLP
+  replace_module: {{_target_: hyper_parallel.models.acme.replace_mlp}}
+- match: model.layers.0.mlp
+  region_dispatch: false
+  local_compute_fn: {{_target_: {RECIPES}.deepseekv3_ep_compute_fn}}
+"""
+    assert not [d for d in check(text, {"tp": 2}, "deepseek_v3_671b") if d.code == "HPL508"]
