@@ -113,8 +113,11 @@ REMOVED: dict[str, str] = {
     "replace_qwen3_moe_sparse_moe": f"the replacements are in `{QWEN3_MOE_REPLACEMENTS}`",
 }
 """Names that newer versions lack (S53), and what to use instead."""
-STALE_ROOTS = ("hyper_parallel.auto_models.components", "hyper_models.components")
+STALE_ROOTS = ("hyper_parallel.auto_models.components.", "hyper_models.components.")
 """Package roots that newer versions lack."""
+STALE_DISTRIBUTED = tuple(f"{root}distributed" for root in STALE_ROOTS)
+MOVED = {"replace_qwen3_moe_": QWEN3_MOE_REPLACEMENTS, "qwen3_moe_": f"{QWEN3_MOE}.context_parallel"}
+"""First part of a name -> the module in which newer versions keep the functions that are called so."""
 STALE_MODULES = {"cp_wrappers": WRAPPERS, "ep_compute": RECIPES}
 
 
@@ -137,14 +140,17 @@ def migration(dotted: str) -> str:
         return ""
     if last in REMOVED:
         return REMOVED[last]
-    stale = head.startswith(STALE_ROOTS) or head.rpartition(".")[2] in STALE_MODULES
+    module = STALE_MODULES.get(head.rpartition(".")[2])
+    stale = head.startswith(STALE_ROOTS) or module is not None
     moved_recipe = known is not None and head == RECIPES
     if known and known.home.count(".") > 2 and (stale or moved_recipe):
         return f"write `{known.dotted}`"
     if not stale:
         return ""
-    module = STALE_MODULES.get(head.rpartition(".")[2])
-    return f"its functions are in `{module}` now" if module else "the package is `hyper_parallel.distributed` now"
+    module = next((home for start, home in MOVED.items() if last.startswith(start)), module)
+    if module:
+        return f"its functions are in `{module}` now"
+    return "the package is `hyper_parallel.distributed` now" if head.startswith(STALE_DISTRIBUTED) else ""
 
 
 def near_shipped(dotted: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from hplint.targets.find import TargetFinder
 from hplint.targets.shipped import REGISTRY, TABLE, find_shipped, migration
 
 WRAPPERS = "hyper_parallel.distributed.context_parallel.wrappers"
+OLD = "hyper_parallel.auto_models.components"
 
 
 @pytest.mark.parametrize("name", REGISTRY)
@@ -29,10 +30,17 @@ def test_functions_of_other_packages_are_not_taken_for_shipped_ones() -> None:
         ("hyper_models.components.distributed.ep_compute.hf_native_ep_compute_fn", "recipes"),
         ("hyper_parallel.distributed.expert_parallel.recipes.qwen3moe_ep_compute_fn", "expert_parallel.qwen3moe"),
         ("hyper_parallel.auto_models.components.distributed.cp_wrappers.my_own", WRAPPERS),
+        (f"{OLD}.models.qwen3_moe_fusions.replace_qwen3_moe_rms_norm", "conversion.module_replacement"),
+        (f"{OLD}.distributed.cp_wrappers.qwen3_moe_async_colossal_cp_wrapper", "qwen3_moe.adapter.distributed.context"),
+        (f"{OLD}.distributed.my_package.my_own", "hyper_parallel.distributed"),
     ],
 )
 def test_paths_of_older_versions_come_with_what_to_write_instead(dotted: str, hint: str) -> None:
     assert hint in migration(dotted)
+
+
+def test_nothing_is_advised_for_an_old_path_whose_new_place_is_unknown() -> None:
+    assert migration(f"{OLD}.models.kimi_fusions.replace_kimi_norm") == ""
 
 
 @pytest.mark.parametrize("shipped", TABLE.values(), ids=lambda s: s.name)
