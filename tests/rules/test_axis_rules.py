@@ -195,3 +195,9 @@ def test_a_parameter_cut_on_an_axis_of_fsdp_is_an_error_and_no_info() -> None:
     found = check(text)
     assert [(cut(d), d.severity) for d in of("HPL213", found)] == [("dp_shard", "error"), ("cp", "warning")]
     assert of("HPL204", found) == []
+
+
+def test_experts_that_ep_does_not_divide_are_told_once() -> None:
+    text = '- {match: "*.mlp", when: ep, region_dispatch: false, local_compute_fn: {_target_: toy_kernels.ep_mlp}}'
+    codes = [d.code for d in check(text, "qwen2_moe_a2_7b", {"dp": 8}, ep=8)]
+    assert codes.count("HPL802") == 1 and "HPL206" not in codes
