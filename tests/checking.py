@@ -8,11 +8,13 @@ from typing import Any
 
 from hplint.derive.boundary import Boundary
 from hplint.derive.derive import derive_boundaries
+from hplint.fix.loop import Checked
 from hplint.front.read import read_document
 from hplint.lint.case import Case  # noqa: F401 - re-exported for rule tests
 from hplint.lint.diagnostic import Diagnostic
 from hplint.lint.pairing import _mismatches
 from hplint.lint.registry import Registry
+from hplint.lint.request import CheckedPlan
 from hplint.lint.run import Engine
 from hplint.lint.select import Selection
 from hplint.model.tree import ModuleTree
@@ -68,6 +70,21 @@ def check_text(
         resolved.append(result)
     found.sort(key=lambda d: (d.span, d.code))
     return found, resolved
+
+
+def check_plans(
+    text: str, topology: Topology, tree: ModuleTree | None, suffix: str = ".yaml"
+) -> Checked:  # fmt: skip
+    """The same for the fix loop, which needs each plan with what was found in it."""
+    document = read_document(f"plan{suffix}", text.encode())
+    found = engine().check_document(document)
+    plans = []
+    for plan in document.plans:
+        own = _mismatches(plan.accelerator, topology.mesh, None) if plan.accelerator and topology.mesh else ()
+        diagnostics, resolved = engine().check(plan, tree, topology, finder(), own)
+        found += diagnostics
+        plans.append(CheckedPlan(plan.source.path, plan, topology, None, tree, resolved, tuple(diagnostics)))
+    return Checked(sorted(found, key=lambda d: (d.span, d.code)), plans)
 
 
 def mesh_topology(sizes: Mapping[str, int], **flags: Any) -> Topology:

@@ -1,0 +1,168 @@
+"""The fix loop: check, choose, edit, check again, until nothing changes.
+
+All fixes of a round are tried at once. Only where the result is worse than the text before is the batch halved, until
+the fix to blame is found and dropped.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from hplint.fix.edit import CannotRealise, apply, overlap
+from hplint.fix.propose import Realiser
+from hplint.lint.diagnostic import Diagnostic, Edit
+from hplint.lint.proposal import Proposal
+from hplint.lint.request import CheckedPlan
+
+ROUNDS = 100
+"""Rounds after which the loop ends, whatever is left."""
+
+
+@dataclass(slots=True)
+class Checked:
+    """What a check of one text found: all diagnostics of the file, and its plans on their topologies."""
+
+    diagnostics: Sequence[Diagnostic]
+    plans: Sequence[CheckedPlan]
+
+
+Check = Callable[[str], Checked]
+"""Checks a text as one file, on all its topologies."""
+
+
+@dataclass(slots=True)
+class Fixed:
+    """A text after all fixes, what was fixed, and what a check of it finds. Remaining diagnostics have lost the
+    proposals that did not help."""
+
+    text: str
+    checked: Checked
+    done: list[Diagnostic] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Choice:
+    """One proposal of one diagnostic, as edits."""
+
+    diagnostic: Diagnostic
+    proposal: Proposal
+    edits: tuple[Edit, ...]
+    mark: tuple[object, ...]
+
+
+def fix_text(text: str, check: Check, unsafe: bool = False) -> Fixed:
+    """Fix all that can be fixed. ``unsafe``: with fixes that are drafts or guesses.
+
+    A fix is dropped when its result does not parse, still shows the finding, or adds an error. Fixing the result once
+    more changes nothing.
+    """
+    return _Loop(text, check, unsafe).run()
+
+
+class _Loop:
+    def __init__(self, text: str, check: Check, unsafe: bool) -> None:
+        self.text = text
+        self.check = check
+        self.unsafe = unsafe
+        self.checked = check(text)
+        self.dropped: set[tuple[object, ...]] = set()
+        self.done: list[Diagnostic] = []
+
+    def run(self) -> Fixed:
+        """Rounds until one changes nothing although no earlier verdict is held against any fix."""
+        fresh = True
+        for _ in range(ROUNDS):
+            batch = list(self._choices())
+            if batch and self._try(batch):
+                fresh = False
+            elif not batch:
+                if fresh:
+                    break
+                # What was dropped may do now that the rest is fixed.
+                self.dropped.clear()
+                fresh = True
+        return Fixed(self.text, self._without_dropped(), self.done)
+
+    def _choices(self) -> Iterator[_Choice]:
+        """For each diagnostic its first allowed proposal that can be made, unless it touches one chosen before."""
+        realiser = Realiser()
+        taken: list[Edit] = []
+        for plan, diagnostic in self._proposing():
+            for proposal in diagnostic.proposals:
+                mark = self._mark(diagnostic, proposal)
+                if not (proposal.safe or self.unsafe) or mark in self.dropped:
+                    continue
+                try:
+                    edits = realiser.edits(plan, proposal)
+                except CannotRealise:
+                    self.dropped.add(mark)
+                    continue
+                if not overlap(taken, edits):
+                    taken += edits
+                    yield _Choice(diagnostic, proposal, edits, mark)
+                break
+
+    def _proposing(self) -> Iterator[tuple[CheckedPlan, Diagnostic]]:
+        """Diagnostics with proposals, each once though several topologies tell it."""
+        shown = {(d.code, d.span, d.message, d.field) for d in self.checked.diagnostics}
+        seen: set[tuple[object, ...]] = set()
+        for plan in self.checked.plans:
+            for diagnostic in plan.diagnostics:
+                key = (diagnostic.code, diagnostic.span, diagnostic.message, diagnostic.field)
+                if diagnostic.proposals and key in shown and key not in seen:
+                    seen.add(key)
+                    yield plan, diagnostic
+
+    @staticmethod
+    def _mark(diagnostic: Diagnostic, proposal: Proposal) -> tuple[object, ...]:
+        """What a fix is known by while the places in the text move."""
+        line = diagnostic.source.position(diagnostic.span.start).line
+        return (diagnostic.code, diagnostic.message, diagnostic.match, diagnostic.field, proposal.title,
+                diagnostic.source.line(line))  # fmt: skip
+
+    def _try(self, batch: Sequence[_Choice]) -> bool:
+        """Apply a batch, or the first part of it that does good; what does none by itself is dropped."""
+        try:
+            text = apply(self.text, [e for choice in batch for e in choice.edits])
+            checked = self.check(text)
+            good = text != self.text and self._is_better(checked, batch)
+        except ValueError:
+            good = False
+        if good:
+            self.text, self.checked = text, checked
+            self.done += [c.diagnostic for c in batch]
+            return True
+        if len(batch) == 1:
+            self.dropped.add(batch[0].mark)
+            return False
+        half = len(batch) // 2
+        return self._try(batch[:half]) or self._try(batch[half:])
+
+    def _is_better(self, checked: Checked, batch: Sequence[_Choice]) -> bool:
+        """Whether the findings are gone and no error came. Counted by code: messages and places may shift."""
+        if len(_plans(checked)) < len(_plans(self.checked)):
+            return False
+        before = Counter(d.code for d in self.checked.diagnostics)
+        after = Counter(d.code for d in checked.diagnostics)
+        promised = Counter(c.diagnostic.code for c in batch)
+        if any(after[code] > before[code] - count for code, count in promised.items()):
+            return False
+        errors_before = Counter(d.code for d in self.checked.diagnostics if d.severity == "error")
+        errors_after = Counter(d.code for d in checked.diagnostics if d.severity == "error")
+        return all(count <= errors_before[code] for code, count in errors_after.items())
+
+    def _without_dropped(self) -> Checked:
+        """The last check, where diagnostics keep only the proposals that are still worth a try."""
+
+        def kept(diagnostic: Diagnostic) -> Diagnostic:
+            proposals = tuple(
+                p for p in diagnostic.proposals
+                if not (p.safe or self.unsafe) and self._mark(diagnostic, p) not in self.dropped
+            )  # fmt: skip
+            return diagnostic if proposals == diagnostic.proposals else replace(diagnostic, proposals=proposals)
+
+        return Checked([kept(d) for d in self.checked.diagnostics], self.checked.plans)
+
+
+def _plans(checked: Checked) -> set[int]:
+    return {id(p.plan) for p in checked.plans}
