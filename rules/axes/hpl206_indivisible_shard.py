@@ -20,7 +20,7 @@ class Cut(NamedTuple):
 def check(case: Case) -> Iterator[Finding]:
     if not (coverage := case.coverage):
         return
-    # HPL802 says once for all layers that the experts do not divide.
+    # HPL802 says once for all derived layouts that the experts do not divide.
     said = {"ep"} if any(f.data["problem"] == "experts" for f in case.faults("expert-region")) else set()
     found: dict[Cut, tuple[Entry | None, list[str]]] = {}
     for parameter in coverage.laid:
@@ -30,7 +30,8 @@ def check(case: Case) -> Iterator[Finding]:
             size, by = parameter.tensor.shape[dim], 1
             for _, axis_size in axes:
                 by *= axis_size
-            if size % by and not said.issuperset(axis for axis, _ in axes):
+            derived = "params" not in parameter.boundary.origin
+            if size % by and not (derived and said.issuperset(axis for axis, _ in axes)):
                 span, entry = case.place(parameter.boundary, "params")
                 span = parameter.layout.placement_spans.get(axes[-1][0], span)
                 cut = Cut(span, size, tuple(axes), parameter.boundary.fqn)
