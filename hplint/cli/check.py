@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from hplint.cli.options import color_option, option, run_options
+from hplint.cli.options import color_option, fix_options, option, run_options
 
 
 @click.command(short_help="Check plans.")
@@ -31,6 +31,7 @@ from hplint.cli.options import color_option, option, run_options
     help="Code frames, one line a finding, or one JSON object.",
 )
 @click.option("--output-file", metavar="FILE", help="Write the report to a file.")
+@fix_options
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
 @click.option("--show-files", is_flag=True, help="List the files that hold plans, and check nothing.")
 @click.option("-q", "--quiet", is_flag=True, help="Findings alone: no summary, no notes.")
@@ -42,7 +43,7 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
     Exits with 0 when all is well, 1 when something was found, 2 when the request is wrong, 3 for a fault of hplint.
     """
     from hplint.cli.request import request
-    from hplint.cli.status import exit_code
+    from hplint.cli.status import WRONG_REQUEST, exit_code
     from hplint.report.deliver import Wishes, deliver
     from hplint.report.writer import Writer
 
@@ -53,9 +54,23 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
 
         writer.lines(d.source.path for d in collect(asked.paths, asked.stdin, asked.stdin_filename).documents)
         return 0
+    form, unsafe = given["output_format"], given["unsafe_fixes"]
+    wishes = Wishes(form, given["statistics"], given["quiet"], given["verbose"], unsafe)
+    errors = Writer(sys.stderr, given["color"])
+    if given["fix"] or given["diff"]:
+        from hplint.cli.fixing import fix_plans, show_diff
+
+        if given["diff"]:
+            return show_diff(asked, unsafe, given["quiet"], writer, errors)
+        run, failed = fix_plans(asked, unsafe, writer, errors)
+        deliver(run, wishes, errors if "-" in asked.paths else writer, errors, given["output_file"])
+        return WRONG_REQUEST if failed else exit_code(run, given["fail_on"], given["exit_zero"])
     from hplint.lint.session import lint
 
     run = lint(asked)
-    wishes = Wishes(given["output_format"], given["statistics"], given["quiet"], given["verbose"])
-    deliver(run, wishes, writer, Writer(sys.stderr, given["color"]), given["output_file"])
+    if form == "json" and not given["statistics"]:
+        from hplint.fix.propose import realise_all
+
+        run = realise_all(run)
+    deliver(run, wishes, writer, errors, given["output_file"])
     return exit_code(run, given["fail_on"], given["exit_zero"])

@@ -55,6 +55,20 @@ def source_options(function: Function) -> Function:
     )
 
 
+def fix_options(function: Function) -> Function:
+    """Whether plans are fixed, and how far."""
+    return _all(
+        function,
+        [
+            click.option("--fix", is_flag=True, help="Fix what can be fixed without changing what a valid plan means."),
+            click.option(
+                "--unsafe-fixes", is_flag=True, help="With --fix: drafts and guesses too. Alone: show what they do."
+            ),
+            click.option("--diff", is_flag=True, help="Show what --fix would change as a diff, and change nothing."),
+        ],
+    )
+
+
 def color_option(function: Function) -> Function:
     """Whether to paint."""
     return click.option(

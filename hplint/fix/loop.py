@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from hplint.fix.edit import CannotRealise, apply, overlap
-from hplint.fix.propose import Realiser
+from hplint.fix.propose import Owners, Realiser
 from hplint.lint.diagnostic import Diagnostic, Edit
 from hplint.lint.proposal import Proposal
 from hplint.lint.request import CheckedPlan
@@ -87,13 +87,14 @@ class _Loop:
         """For each diagnostic its first allowed proposal that can be made, unless it touches one chosen before."""
         realiser = Realiser()
         taken: list[Edit] = []
-        for plan, diagnostic in self._proposing():
+        owners = Owners(self.checked.plans)
+        for diagnostic in self.checked.diagnostics:
             for proposal in diagnostic.proposals:
                 mark = self._mark(diagnostic, proposal)
                 if not (proposal.safe or self.unsafe) or mark in self.dropped:
                     continue
                 try:
-                    edits = realiser.edits(plan, proposal)
+                    edits = realiser.edits(owners.of(diagnostic), proposal)
                 except CannotRealise:
                     self.dropped.add(mark)
                     continue
@@ -101,17 +102,6 @@ class _Loop:
                     taken += edits
                     yield _Choice(diagnostic, proposal, edits, mark)
                 break
-
-    def _proposing(self) -> Iterator[tuple[CheckedPlan, Diagnostic]]:
-        """Diagnostics with proposals, each once though several topologies tell it."""
-        shown = {(d.code, d.span, d.message, d.field) for d in self.checked.diagnostics}
-        seen: set[tuple[object, ...]] = set()
-        for plan in self.checked.plans:
-            for diagnostic in plan.diagnostics:
-                key = (diagnostic.code, diagnostic.span, diagnostic.message, diagnostic.field)
-                if diagnostic.proposals and key in shown and key not in seen:
-                    seen.add(key)
-                    yield plan, diagnostic
 
     @staticmethod
     def _mark(diagnostic: Diagnostic, proposal: Proposal) -> tuple[object, ...]:

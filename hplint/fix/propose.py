@@ -1,6 +1,6 @@
 """Proposals -> fixes: what rules propose becomes edits of the text, by dialect."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ from hplint.lint.diagnostic import Diagnostic, Edit, Fix
 from hplint.lint.proposal import Change, Draft, Proposal
 from hplint.lint.request import CheckedPlan, Run
 from hplint.plan.plan import Plan
+from hplint.resolve.topology import Topology
 from hplint.text.source import Source
 
 if TYPE_CHECKING:
@@ -86,18 +87,27 @@ def _python(source: Source, plan: Plan, changes: Sequence[Change]) -> tuple[Edit
 def realise_all(run: Run) -> Run:
     """The same run with ``fixes`` filled in on every diagnostic that has proposals."""
     realiser = Realiser()
-    plans = _plans_of(run.plans)
-
-    def filled(diagnostic: Diagnostic) -> Diagnostic:
-        if not diagnostic.proposals:
-            return diagnostic
-        checked = plans(diagnostic)
-        return replace(diagnostic, fixes=realiser.fixes(checked, diagnostic)) if checked else diagnostic
-
-    return replace(run, diagnostics=tuple(filled(d) for d in run.diagnostics))
+    owners = Owners(run.plans)
+    return replace(
+        run,
+        diagnostics=tuple(
+            replace(d, fixes=realiser.fixes(owners.of(d), d)) if d.proposals else d for d in run.diagnostics
+        ),
+    )
 
 
-def _plans_of(plans: Sequence[CheckedPlan]) -> "Callable[[Diagnostic], CheckedPlan | None]":
+class Owners:
     """Finds the plan that a diagnostic's proposals are about: the one that reported it."""
-    owners: Mapping[int, CheckedPlan] = {id(d.proposals): p for p in reversed(plans) for d in p.diagnostics}
-    return lambda diagnostic: owners.get(id(diagnostic.proposals))
+
+    def __init__(self, plans: Sequence[CheckedPlan]) -> None:
+        self.plans = {self._key(d): p for p in reversed(plans) for d in p.diagnostics}
+
+    def of(self, diagnostic: Diagnostic) -> CheckedPlan:
+        """The plan; one without entries for diagnostics of the file itself."""
+        source = diagnostic.source
+        dialect = "python" if source.path.endswith(".py") else "yaml"
+        return self.plans.get(self._key(diagnostic)) or CheckedPlan(source.path, Plan(source, dialect, ()), Topology())
+
+    @staticmethod
+    def _key(diagnostic: Diagnostic) -> tuple[object, ...]:
+        return (id(diagnostic.source), diagnostic.code, diagnostic.span, diagnostic.message, diagnostic.field)

@@ -67,10 +67,12 @@ class CheckedPlan:
 class Run:
     """What a run found. ``files`` counts the files that hold a plan, or that could not be read. ``notes`` are lines
     for people (no sizes known, no model named); ``without_plan`` are paths named on the command line that hold no
-    plan: a wrong request, exit 2."""
+    plan: a wrong request, exit 2. ``fixed`` counts the findings that fixes removed, in ``fixed_files`` files."""
 
     files: int = 0
     diagnostics: tuple[Diagnostic, ...] = ()
     plans: tuple[CheckedPlan, ...] = ()
     notes: tuple[str, ...] = ()
     without_plan: tuple[str, ...] = field(default_factory=tuple)
+    fixed: int = 0
+    fixed_files: int = 0

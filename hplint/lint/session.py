@@ -31,18 +31,14 @@ NO_MODEL = "no model is named (give --model, a directive or a configuration): ru
 
 def lint(request: Request) -> Run:
     """Check everything that the request names. Raises RequestError where the request itself is wrong."""
-    session = _Session(request)
+    session = Session(request)
     collected = collect(request.paths, request.stdin, request.stdin_filename)
     diagnostics: list[Diagnostic] = []
     plans: list[CheckedPlan] = []
     for document in collected.documents:
-        found = session.engine.check_document(document) if document.faults else []
-        for plan in document.plans:
-            checked = session.check(document, plan)
-            plans += checked
-            found += merge_topologies([(c.topology, list(c.diagnostics)) for c in checked])
-        found.sort(key=lambda d: (d.span, d.code))
-        diagnostics += fingerprint(_once(found))
+        found, checked = session.check_document(document)
+        diagnostics += found
+        plans += checked
     return Run(
         files=len(collected.documents),
         diagnostics=tuple(diagnostics),
@@ -59,7 +55,7 @@ def _once(found: list[Diagnostic]) -> list[Diagnostic]:
 
 
 @dataclass
-class _Session:
+class Session:
     """What the checks of one run share, each thing worked out once."""
 
     request: Request
@@ -80,6 +76,17 @@ class _Session:
         )
         settings = {"wrapper_names": config.wrappers} if config else {}
         self.engine = Engine(registry, selection, self._derive, settings)
+
+    def check_document(self, document: Document) -> tuple[list[Diagnostic], list[CheckedPlan]]:
+        """All diagnostics of one file, and its plans on their topologies."""
+        found = self.engine.check_document(document) if document.faults else []
+        plans: list[CheckedPlan] = []
+        for plan in document.plans:
+            checked = self.check(document, plan)
+            plans += checked
+            found += merge_topologies([(c.topology, list(c.diagnostics)) for c in checked])
+        found.sort(key=lambda d: (d.span, d.code))
+        return fingerprint(_once(found)), plans
 
     def check(self, document: Document, plan: Plan) -> list[CheckedPlan]:
         """One plan on each of its topologies."""

@@ -18,6 +18,8 @@ class Wishes(NamedTuple):
     statistics: bool = False
     quiet: bool = False
     verbose: bool = False
+    unsafe: bool = False
+    """Unsafe fixes are shown and counted like safe ones."""
 
 
 def deliver(run: Run, wishes: Wishes, out: Writer, err: Writer, file: str | None = None) -> None:
@@ -32,7 +34,7 @@ def deliver(run: Run, wishes: Wishes, out: Writer, err: Writer, file: str | None
         _report(run, wishes, Writer(buffer, "always" if out.choice == "always" else "never"))
         write_file(file, buffer.getvalue())
         if not wishes.quiet:
-            out.lines(summary(run, out.style))
+            out.lines(summary(run, out.style, wishes.unsafe))
     out.flush()
     for path in run.without_plan:
         err.lines(error_lines(RequestError(f"no plan in {path}", _NO_PLAN), err.style))
@@ -62,9 +64,9 @@ def _report(run: Run, wishes: Wishes, writer: Writer) -> None:
     elif run.diagnostics:
         from hplint.report.full import full
 
-        writer.lines(full(run.diagnostics, writer.style, _run_time() if wishes.verbose else None))
+        writer.lines(full(run.diagnostics, writer.style, _run_time() if wishes.verbose else None, wishes.unsafe))
     if not wishes.quiet:
-        writer.lines(summary(run, writer.style))
+        writer.lines(summary(run, writer.style, wishes.unsafe))
 
 
 def _run_time() -> Callable[[Diagnostic], str]:

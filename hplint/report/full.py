@@ -12,30 +12,41 @@ INDENT = "  "
 MODULES = 8
 """Names of modules that -v lists, equal layers folded; the rest is counted."""
 
+FIXES = 3
+"""Alternative fixes that are told."""
+
 
 def full(
-    diagnostics: Iterable[Diagnostic], style: Style, why: Callable[[Diagnostic], str] | None = None
+    diagnostics: Iterable[Diagnostic],
+    style: Style,
+    why: Callable[[Diagnostic], str] | None = None,
+    unsafe: bool = False,
 ) -> Iterator[str]:
-    """Lines of the report, a blank one after each finding. ``why`` gives the words about the run time that -v adds."""
+    """Lines of the report, a blank one after each finding. ``why`` gives the words about the run time that -v adds;
+    ``unsafe`` tells what the fixes do, unsafe ones included. ``[*]`` marks what --fix fixes."""
     for diagnostic in diagnostics:
-        yield _head(diagnostic, style)
+        yield _head(diagnostic, style, unsafe)
         yield from (INDENT + line for line in wrap(diagnostic.message, style.width - 2, style))
         marks = [Mark(diagnostic.span), *(Mark(r.span, r.message, main=False) for r in diagnostic.related)]
         if shown := frame(diagnostic.source, marks, style, diagnostic.severity):
             yield ""
             yield from (INDENT + line for line in shown)
-        if tail := list(_tail(diagnostic, style, why)):
+        if tail := list(_tail(diagnostic, style, why, unsafe)):
             yield ""
             yield from (INDENT + line for line in tail)
         yield ""
 
 
-def _head(diagnostic: Diagnostic, style: Style) -> str:
+def _head(diagnostic: Diagnostic, style: Style, unsafe: bool) -> str:
     what = style.paint(f"{diagnostic.code} {diagnostic.name}", diagnostic.severity)
-    return f"{style.paint(place(diagnostic.source, diagnostic.span, style), 'path')}: {what} ({diagnostic.severity})"
+    mark = f" [{style.paint('*', 'help')}]" if any(p.safe or unsafe for p in diagnostic.proposals) else ""
+    where = style.paint(place(diagnostic.source, diagnostic.span, style), "path")
+    return f"{where}: {what} ({diagnostic.severity}){mark}"
 
 
-def _tail(diagnostic: Diagnostic, style: Style, why: Callable[[Diagnostic], str] | None) -> Iterator[str]:
+def _tail(
+    diagnostic: Diagnostic, style: Style, why: Callable[[Diagnostic], str] | None, unsafe: bool
+) -> Iterator[str]:  # fmt: skip
     if diagnostic.topology_note:
         yield from _labelled("holds", diagnostic.topology_note, "dim", style)
     if why and len(diagnostic.modules) > 1:
@@ -47,6 +58,8 @@ def _tail(diagnostic: Diagnostic, style: Style, why: Callable[[Diagnostic], str]
         yield from _labelled("run time", text, "dim", style)
     if diagnostic.help:
         yield from _labelled("help", diagnostic.help, "help", style)
+    for proposal in diagnostic.proposals[:FIXES] if unsafe else ():
+        yield from _labelled("fix" if proposal.safe else "unsafe fix", proposal.title, "help", style)
 
 
 def _labelled(label: str, text: str, role: str, style: Style) -> Iterator[str]:

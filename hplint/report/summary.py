@@ -10,16 +10,36 @@ from hplint.report.visible import wrap
 from hplint.text.wording import plural
 
 
-def summary(run: Run, style: Style) -> Iterator[str]:
-    """The notes of the run, then ``Found …`` or ``All checks passed: …``."""
+def summary(run: Run, style: Style, unsafe: bool = False) -> Iterator[str]:
+    """The notes of the run, what was fixed, then ``Found …`` or ``All checks passed: …``, and what can be fixed.
+
+    ``unsafe``: unsafe fixes were asked for, so they count like the others."""
     for note in run.notes:
         lines = wrap(note, style.width - 6, style)
         yield f"{style.paint('note:', 'info')} {lines[0]}"
         yield from (f"      {line}" for line in lines[1:])
+    if run.fixed:
+        yield f"Fixed {plural(run.fixed, 'finding')} in {plural(run.fixed_files, 'file')}."
     if run.diagnostics:
         yield _found(run)
+        if line := fixable(run, unsafe):
+            yield line
     elif run.plans:
         yield f"{style.paint('All checks passed:', 'good')} {_checked(run)}."
+
+
+def fixable(run: Run, unsafe: bool = False) -> str:
+    """What fixing would do: ``3 fixable with --fix, 1 more with --unsafe-fixes.``; "" where nothing can be fixed."""
+    proposed = [any(p.safe for p in d.proposals) for d in run.diagnostics if d.proposals]
+    safe = sum(proposed)
+    rest = len(proposed) - safe
+    if not proposed:
+        return ""
+    if unsafe:
+        return f"{len(proposed)} fixable with --fix --unsafe-fixes."
+    if not safe:
+        return f"{rest} fixable with --fix --unsafe-fixes."
+    return f"{safe} fixable with --fix{f', {rest} more with --unsafe-fixes' if rest else ''}."
 
 
 def _found(run: Run) -> str:

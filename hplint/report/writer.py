@@ -51,6 +51,20 @@ class Writer:
         except OSError as error:
             self._give_up(error)
 
+    def raw(self, data: bytes) -> None:
+        """Write bytes that must arrive as they are: plans, and what patches them."""
+        if self.stream is None or not data:
+            return
+        buffer = getattr(self.stream, "buffer", None)
+        try:
+            if buffer is None:
+                self.stream.write(data.decode("utf-8", "replace"))
+                return
+            self.stream.flush()
+            buffer.write(data)
+        except OSError as error:
+            self._give_up(error)
+
     def flush(self) -> None:
         """Hand over what is written so far, and learn here whether it arrives."""
         if self.stream is not None:

@@ -15,7 +15,7 @@ MODEL = ("--model", "tree:toy.json", "--mesh", "dp=2,tp=2")
     [
         (["--mehs", "tp=2"], "no such option: --mehs", "`--mesh`"),
         (["check", "--modle", "x"], "no such option: --modle", "`--model`"),
-        (["plans", "--fix"], "no such option: --fix", ""),
+        (["plans", "--apply"], "no such option: --apply", ""),
         (["plans", "--baseline", "x"], "no such option: --baseline", ""),
         (["chekc", "plans"], "no such file, folder or command: `chekc`", "`check`"),
         (["plan", "shwo", "x"], "hplint plan has no command `shwo`", "`show`"),
@@ -100,4 +100,4 @@ def test_every_command_has_help(hplint: Callable[..., object], command: list[str
 
 def test_options_of_later_versions_are_not_offered(hplint: Callable[..., object]) -> None:
     out = hplint("check", "--help")[1]  # type: ignore[index]
-    assert not [o for o in ("--fix", "--diff", "--apply", "--baseline", "--add-ignore", "--jobs", "sarif") if o in out]
+    assert not [o for o in ("--apply", "--baseline", "--add-ignore", "--jobs", "sarif") if o in out]
