@@ -24,6 +24,12 @@ def check(case: Case) -> Iterator[Finding]:
                 f"{quote(parameter.path)} does not exist any more when the plan is applied: the experts of this "
                 "boundary are stacked into one parameter before that, and apply stops"
             )
+        idle = all(size == 1 for size in coverage.axes(parameter).values())
+        if idle:  # Without an active axis the runtime lays nothing out, and never looks the parameter up.
+            message = (
+                f"{quote(parameter.path)} is no parameter below this boundary: this run lays nothing out, but with any "
+                "axis above 1 apply stops with an AttributeError"
+            )
         yield Finding(
             span,
             message,
@@ -31,6 +37,7 @@ def check(case: Case) -> Iterator[Finding]:
             parameter.boundary.origin.get("params"),
             parameter.boundary.fqn,
             "params",
+            severity="warning" if idle else None,
         )
 
 

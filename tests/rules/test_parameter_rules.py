@@ -254,3 +254,9 @@ def test_fused_experts_cut_on_tp_are_one_finding_for_all_layers() -> None:
 
 def test_fused_experts_are_not_judged_where_the_ep_size_is_unknown() -> None:
     assert of("HPL310", check('- match: "*.mlp"\n  in_src: auto\n', "qwen3_moe", ep=None)) == []
+
+
+def test_an_unknown_parameter_is_a_warning_where_no_axis_is_active() -> None:
+    text = "- match: model.norm\n  params: {weight: {tp: replicate}, wieght: {tp: replicate}}\n"
+    severities = [of("HPL104", check(text, mesh=mesh))[0].severity for mesh in ({"dp": 8}, {"dp": 4, "cp": 2})]
+    assert severities == ["warning", "error"]
