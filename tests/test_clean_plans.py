@@ -1,4 +1,4 @@
-"""Plans that are right: the shipped examples, and derived boundaries written down once more. Nothing is said of them."""
+"""Plans that are right: shipped examples, and derived boundaries written down once more. Nothing is said of them."""
 
 import json
 import re
