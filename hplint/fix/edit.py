@@ -32,12 +32,15 @@ def in_order(edits: Iterable[Edit]) -> list[Edit]:
 
 
 def overlap(one: Iterable[Edit], other: Iterable[Edit]) -> bool:
-    """Whether two sets of edits touch a common character or the same offset: only one of them may be applied."""
-    return any(
-        (a.span.start < b.span.end and b.span.start < a.span.end) or a.span.start == b.span.start
-        for a in one
-        for b in other
-    )
+    """Whether two sets of edits touch a common character: only one of them may be made. Insertions at one offset do
+    not: they are realised together, which puts both there."""
+    return any(_touch(a.span, b.span) for a in one for b in other)
+
+
+def _touch(a: Span, b: Span) -> bool:
+    if a.start == a.end and b.start == b.end:
+        return False
+    return (a.start < b.end and b.start < a.end) or a.start == b.start
 
 
 def smallest(text: str, edits: Iterable[Edit]) -> tuple[Edit, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from hplint.fix.edit import CannotRealise, apply, overlap
 from hplint.fix.propose import Owners, Realiser
 from hplint.lint.diagnostic import Diagnostic, Edit
-from hplint.lint.proposal import Proposal
+from hplint.lint.proposal import Change, Proposal
 from hplint.lint.request import CheckedPlan
 
 ROUNDS = 100
@@ -42,8 +42,9 @@ class Fixed:
 
 @dataclass(slots=True)
 class _Choice:
-    """One proposal of one diagnostic, as edits."""
+    """One proposal of one diagnostic, as edits of its plan."""
 
+    plan: CheckedPlan
     diagnostic: Diagnostic
     proposal: Proposal
     edits: tuple[Edit, ...]
@@ -89,18 +90,19 @@ class _Loop:
         taken: list[Edit] = []
         owners = Owners(self.checked.plans)
         for diagnostic in self.checked.diagnostics:
+            plan = owners.of(diagnostic)
             for proposal in diagnostic.proposals:
                 mark = self._mark(diagnostic, proposal)
                 if not (proposal.safe or self.unsafe) or mark in self.dropped:
                     continue
                 try:
-                    edits = realiser.edits(owners.of(diagnostic), proposal)
+                    edits = realiser.edits(plan, proposal)
                 except CannotRealise:
                     self.dropped.add(mark)
                     continue
                 if not overlap(taken, edits):
                     taken += edits
-                    yield _Choice(diagnostic, proposal, edits, mark)
+                    yield _Choice(plan, diagnostic, proposal, edits, mark)
                 break
 
     @staticmethod
@@ -113,10 +115,10 @@ class _Loop:
     def _try(self, batch: Sequence[_Choice]) -> bool:
         """Apply a batch, or the first part of it that does good; what does none by itself is dropped."""
         try:
-            text = apply(self.text, [e for choice in batch for e in choice.edits])
+            text = apply(self.text, self._together(batch))
             checked = self.check(text)
             good = text != self.text and self._is_better(checked, batch)
-        except ValueError:
+        except (CannotRealise, ValueError):
             good = False
         if good:
             self.text, self.checked = text, checked
@@ -127,6 +129,17 @@ class _Loop:
             return False
         half = len(batch) // 2
         return self._try(batch[:half]) or self._try(batch[half:])
+
+    def _together(self, batch: Sequence[_Choice]) -> list[Edit]:
+        """The edits of a batch. All changes of a plan are realised together: two items that go from one mapping may
+        leave it empty, two that come need commas."""
+        if len(batch) == 1:
+            return list(batch[0].edits)
+        changes: dict[int, tuple[CheckedPlan, list[Change]]] = {}
+        for choice in batch:
+            changes.setdefault(id(choice.plan.plan), (choice.plan, []))[1].extend(choice.proposal.changes)
+        realiser = Realiser()
+        return [e for plan, made in changes.values() for e in realiser.edits(plan, Proposal("", tuple(made)))]
 
     def _is_better(self, checked: Checked, batch: Sequence[_Choice]) -> bool:
         """Whether the findings are gone and no error came. Counted by code: messages and places may shift."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hplint.fix.edit import CannotRealise, smallest
-from hplint.fix.yaml_items import NewItem, change_items, replace_block
+from hplint.fix.yaml_items import NewItem, change_items, merge_lines, replace_block
 from hplint.fix.yaml_tree import Item, Piece, YamlTree
 from hplint.fix.yaml_write import LINE, Manner, block, inline, is_plain, manner_of, pair, quoted, string
 from hplint.lint.diagnostic import Edit
@@ -53,6 +53,7 @@ class _Editor:
     def __init__(self, tree: YamlTree, plan: Plan) -> None:
         self.tree = tree
         self.plan = plan
+        self.taken: list[Change] = []
         self.made: list[Edit] = []
         self.removed: dict[Piece, set[Item]] = {}
         self.added: dict[Piece, list[NewItem]] = {}
@@ -61,7 +62,10 @@ class _Editor:
         self._manner: Manner | None = None
 
     def take(self, change: Change) -> None:
-        """Note one change. Raises CannotRealise."""
+        """Note one change; the same one a second time adds nothing. Raises CannotRealise."""
+        if change in self.taken:
+            return
+        self.taken.append(change)
         match change:
             case Rename(span, value):
                 self._rename(span, value)
@@ -84,10 +88,11 @@ class _Editor:
         """All edits of the changes taken so far."""
         self._place_fields()
         found = list(self.made)
-        for parent in {**self.removed, **self.added}:
+        # Lines put in at one place: those of an entry come before those of the entry that follows.
+        for parent in sorted({**self.removed, **self.added}, key=_depth, reverse=True):
             if not self._goes(parent):
                 found += change_items(self.tree, parent, self.removed.get(parent, set()), self.added.get(parent, []))
-        return found
+        return merge_lines(self.tree, found)
 
     def _goes(self, piece: Piece) -> bool:
         """Whether something around the piece is taken out as a whole."""
@@ -262,7 +267,10 @@ class _Editor:
             inner = [i.value for i in piece.items if i.value.kind == "mapping"]
             nested = bool(inner) and not inner[-1].flow
             lines = self._nested({key: value}, manner, 2 if nested else 1)
-        self.added.setdefault(piece, []).append(NewItem(lines))
+        news = self.added.setdefault(piece, [])
+        if any(new.key == key for new in news):
+            raise CannotRealise(f"`{key}` is added twice")
+        news.append(NewItem(lines, key=key))
 
     def _add_item(self, entry: Entry, field: str, key: str, value: Any) -> None:
         known = self.fields.get((entry.index, field))
@@ -467,3 +475,10 @@ class _Editor:
 
 def _is_null(piece: Piece) -> bool:
     return not piece.style and piece.text in ("", "~", "null", "Null", "NULL")
+
+
+def _depth(piece: Piece) -> int:
+    depth = 0
+    while piece.item is not None:
+        piece, depth = piece.item.parent, depth + 1
+    return depth

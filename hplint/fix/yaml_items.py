@@ -19,6 +19,7 @@ class NewItem(NamedTuple):
     comment: str = ""
     apart: bool = False
     """Whether a blank line parts it from what stands above."""
+    key: str = ""
 
 
 def change_items(tree: YamlTree, parent: Piece, removed: set[Item], added: Sequence[NewItem]) -> list[Edit]:
@@ -47,12 +48,31 @@ def change_items(tree: YamlTree, parent: Piece, removed: set[Item], added: Seque
     return edits
 
 
+def merge_lines(tree: YamlTree, edits: Sequence[Edit]) -> list[Edit]:
+    """Lines that come at the end of lines that go take their place: one edit instead of two that overlap."""
+    goes = [e for e in edits if not e.text and tree.next_line(e.span.start) <= e.span.end]
+    comes = [e for e in edits if e.span.start == e.span.end and e.text.startswith(tree.eol)]
+    merged = list(edits)
+    for gone in goes:
+        inside = [e for e in comes if gone.span.start < e.span.start < gone.span.end]
+        if inside:
+            text = "".join(e.text for e in inside)
+            if gone.span.start == tree.line_start(gone.span.start):
+                text = text[len(tree.eol) :] + tree.eol
+            merged = [e for e in merged if e is not gone and not any(e is i for i in inside)]
+            merged.append(Edit(gone.span, text))
+    return merged
+
+
 def replace_block(tree: YamlTree, piece: Piece, text: str) -> list[Edit]:
     """A block collection gives way to a text on one line, next to what leads to it. Raises CannotRealise."""
     lead = tree.indicator_end(piece)
-    if not tree.starts_line(piece.token) or lead is None:
+    if not tree.starts_line(piece.token):
         return [Edit(piece.span, text)]
     start, end = _lines_of(tree, piece.items)
+    if lead is None:
+        ended = tree.text[start:end].endswith(("\n", "\r"))
+        return [Edit(Span(start, end), text + tree.eol if ended else text)]
     return [Edit(Span(lead, lead), f" {text}"), Edit(Span(*without_blanks(tree, start, end)), "")]
 
 
