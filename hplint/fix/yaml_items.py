@@ -49,18 +49,25 @@ def change_items(tree: YamlTree, parent: Piece, removed: set[Item], added: Seque
 
 
 def merge_lines(tree: YamlTree, edits: Sequence[Edit]) -> list[Edit]:
-    """Lines that come at the end of lines that go take their place: one edit instead of two that overlap."""
-    goes = [e for e in edits if not e.text and tree.next_line(e.span.start) <= e.span.end]
-    comes = [e for e in edits if e.span.start == e.span.end and e.text.startswith(tree.eol)]
-    merged = list(edits)
+    """Edits made for several collections, where they meet: lines that go are joined, lines that come at their end take
+    their place, and what would change in them is dropped."""
+    goes: list[Span] = []
+    for edit in sorted(edits):
+        start, end = edit.span
+        if edit.text or tree.next_line(start) > end:
+            continue
+        if goes and start < goes[-1].end:
+            start, end = goes[-1].start, max(goes.pop().end, end)
+            goes.append(Span(*without_blanks(tree, start, end)) if end == len(tree.text) else Span(start, end))
+        else:
+            goes.append(edit.span)
+    merged = [e for e in edits if not any(g.start <= e.span.start < g.end and e.span.end <= g.end for g in goes)]
     for gone in goes:
-        inside = [e for e in comes if gone.span.start < e.span.start < gone.span.end]
-        if inside:
-            text = "".join(e.text for e in inside)
-            if gone.span.start == tree.line_start(gone.span.start):
-                text = text[len(tree.eol) :] + tree.eol
-            merged = [e for e in merged if e is not gone and not any(e is i for i in inside)]
-            merged.append(Edit(gone.span, text))
+        comes = [e.text for e in edits if e.span == (e.span.start,) * 2 and gone.start < e.span.start < gone.end]
+        text = "".join(t for t in comes if t.startswith(tree.eol))
+        if text and gone.start == tree.line_start(gone.start):
+            text = text[len(tree.eol) :] + tree.eol
+        merged.append(Edit(gone, text))
     return merged
 
 

@@ -116,12 +116,12 @@ class YamlTree:
         )
 
     def pieces(self, piece: Piece) -> Iterator[Piece]:
-        """A piece and all below it."""
+        """A piece and all below it, in reading order."""
         stack = [piece]
         while stack:
             found = stack.pop()
             yield found
-            for item in found.items:
+            for item in reversed(found.items):
                 stack.append(item.value)
                 if item.key:
                     stack.append(item.key)

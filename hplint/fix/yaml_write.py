@@ -73,7 +73,7 @@ def is_plain(text: str, flow: bool) -> bool:
         return False
     if ": " in text or " #" in text or text.endswith(":") or text.startswith(("...", "<<")):
         return False
-    if flow and re.search(r"[,\[\]{}:]", text):
+    if flow and re.search(r"[,\[\]{}:?]", text):
         return False
     return implicit_tag(text) == STR
 
@@ -125,9 +125,9 @@ def inline(value: Any, manner: Manner, flow: bool = False, key: bool = False) ->
     raise CannotRealise(f"the value {value!r} has no spelling in YAML")
 
 
-def pair(key: str, value: Any, manner: Manner, flow: bool = True) -> str:
-    """``key: value`` on one line."""
-    return f"{string(key, manner, flow, key=True)}: {inline(value, manner, flow)}"
+def pair(key: str, value: Any, manner: Manner, flow: bool = True, outer: Manner | None = None) -> str:
+    """``key: value`` on one line; ``outer`` is the manner of the key where it has another one."""
+    return f"{string(key, outer or manner, flow, key=True)}: {inline(value, manner, flow)}"
 
 
 def block(value: Mapping[str, Any], manner: Manner, depth: int) -> list[str]:
