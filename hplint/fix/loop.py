@@ -57,15 +57,16 @@ def fix_text(text: str, check: Check, unsafe: bool = False) -> Fixed:
     A fix is dropped when its result does not parse, still shows the finding, or adds an error. Fixing the result once
     more changes nothing.
     """
-    return _Loop(text, check, unsafe).run()
+    return _Loop(text, check, unsafe, check(text)).run()
 
 
 class _Loop:
-    def __init__(self, text: str, check: Check, unsafe: bool) -> None:
+    def __init__(self, text: str, check: Check, unsafe: bool, checked: Checked, may_follow: bool = True) -> None:
         self.text = text
         self.check = check
         self.unsafe = unsafe
-        self.checked = check(text)
+        self.checked = checked
+        self.may_follow = may_follow
         self.dropped: set[tuple[object, ...]] = set()
         self.done: list[Diagnostic] = []
 
@@ -117,18 +118,38 @@ class _Loop:
         try:
             text = apply(self.text, self._together(batch))
             checked = self.check(text)
-            good = text != self.text and self._is_better(checked, batch)
         except (CannotRealise, ValueError):
-            good = False
-        if good:
-            self.text, self.checked = text, checked
-            self.done += [c.diagnostic for c in batch]
-            return True
+            text, checked = self.text, self.checked
+        if text != self.text and self._is_gone(checked, batch):
+            if not self._new_errors(checked):
+                self._accept(text, checked, batch)
+                return True
+            if len(batch) == 1 and self._follow(text, checked, batch):
+                return True
         if len(batch) == 1:
             self.dropped.add(batch[0].mark)
             return False
         half = len(batch) // 2
         return self._try(batch[:half]) or self._try(batch[half:])
+
+    def _accept(self, text: str, checked: Checked, batch: Sequence[_Choice]) -> None:
+        self.text, self.checked = text, checked
+        self.done += [c.diagnostic for c in batch]
+
+    def _follow(self, text: str, checked: Checked, batch: Sequence[_Choice]) -> bool:
+        """Whether the errors that a fix brings to light can be fixed in turn, and no error is left of them: a typo may
+        have hidden another fault."""
+        new = self._new_errors(checked)
+        allowed = [any(p.safe or self.unsafe for p in d.proposals) for d in checked.diagnostics if d.code in new]
+        if not self.may_follow or not any(allowed):
+            return False
+        loop = _Loop(text, self.check, self.unsafe, checked, may_follow=False)
+        loop.run()
+        if self._new_errors(loop.checked) or not self._is_gone(loop.checked, batch):
+            return False
+        self._accept(loop.text, loop.checked, batch)
+        self.done += loop.done
+        return True
 
     def _together(self, batch: Sequence[_Choice]) -> list[Edit]:
         """The edits of a batch. All changes of a plan are realised together: two items that go from one mapping may
@@ -141,18 +162,22 @@ class _Loop:
         realiser = Realiser()
         return [e for plan, made in changes.values() for e in realiser.edits(plan, Proposal("", tuple(made)))]
 
-    def _is_better(self, checked: Checked, batch: Sequence[_Choice]) -> bool:
-        """Whether the findings are gone and no error came. Counted by code: messages and places may shift."""
+    def _is_gone(self, checked: Checked, batch: Sequence[_Choice]) -> bool:
+        """Whether the findings of a batch are gone and all plans still there. Counted by code, for messages and places
+        may shift."""
         if len(_plans(checked)) < len(_plans(self.checked)):
             return False
         before = Counter(d.code for d in self.checked.diagnostics)
         after = Counter(d.code for d in checked.diagnostics)
         promised = Counter(c.diagnostic.code for c in batch)
-        if any(after[code] > before[code] - count for code, count in promised.items()):
-            return False
-        errors_before = Counter(d.code for d in self.checked.diagnostics if d.severity == "error")
-        errors_after = Counter(d.code for d in checked.diagnostics if d.severity == "error")
-        return all(count <= errors_before[code] for code, count in errors_after.items())
+        return all(after[code] <= before[code] - count for code, count in promised.items())
+
+    def _new_errors(self, checked: Checked) -> set[str]:
+        """The codes of which there are more errors than before."""
+        before, after = (
+            Counter(d.code for d in c.diagnostics if d.severity == "error") for c in (self.checked, checked)
+        )
+        return {code for code, count in after.items() if count > before[code]}
 
     def _without_dropped(self) -> Checked:
         """The last check, where diagnostics keep only the proposals that are still worth a try."""

@@ -186,3 +186,10 @@ def test_a_pair_of_fixes_that_undo_each_other_comes_to_an_end() -> None:
     one = words("HPL1", r"\bmpl\b", to("mlp"), severity="warning")
     two = words("HPL2", r"\bmlp\b", to("mpl"), severity="warning")
     assert fix(PLAN, one, two)[1] <= 110
+
+
+def test_an_error_that_a_fix_brings_to_light_may_be_fixed_in_turn() -> None:
+    first, second = words("HPL1", r"\bmpl\b", to("hidden")), words("HPL2", r"\bhidden\b", to("mlp", safe=False))
+    assert fix(PLAN, first, second)[0].text == PLAN
+    done = fix(PLAN, first, second, unsafe=True)[0]
+    assert done.text == PLAN.replace("mpl", "mlp") and [d.code for d in done.done] == ["HPL1", "HPL2"]
