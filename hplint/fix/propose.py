@@ -31,7 +31,8 @@ class Realiser:
         else:
             from hplint.fix.yaml_edit import realise_in
 
-            edits = realise_in(self._tree(plan.source), plan, changes)
+            faults = (*plan.faults, *(checked.resolved.faults if checked.resolved else ()))
+            edits = realise_in(self._tree(plan.source), plan, changes, faults)
         if not edits:
             raise CannotRealise("it changes nothing")
         return edits

@@ -1,6 +1,6 @@
 """Changes of a YAML or JSON plan -> edits of its text. Nothing is dumped: every edit stands next to what it changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hplint.fix.edit import CannotRealise, smallest
@@ -21,6 +21,7 @@ from hplint.lint.proposal import (
     SetField,
 )
 from hplint.plan.entry import Entry
+from hplint.plan.fault import Fault
 from hplint.plan.layout import CONTRACT_FIELDS
 from hplint.plan.placement import Placement
 from hplint.plan.plan import Plan
@@ -30,7 +31,7 @@ from hplint.text.span import Span
 
 def realise(source: Source, plan: Plan, changes: Sequence[Change]) -> tuple[Edit, ...]:
     """The edits that make these changes together. Raises CannotRealise."""
-    return realise_in(read_tree(source), plan, changes)
+    return realise_in(read_tree(source), plan, changes, plan.faults)
 
 
 def read_tree(source: Source) -> YamlTree:
@@ -38,9 +39,12 @@ def read_tree(source: Source) -> YamlTree:
     return YamlTree(source.text, source.path.endswith(".json"))
 
 
-def realise_in(tree: YamlTree, plan: Plan, changes: Sequence[Change]) -> tuple[Edit, ...]:
-    """As :func:`realise`, over a text that was read before."""
-    editor = _Editor(tree, plan)
+def realise_in(
+    tree: YamlTree, plan: Plan, changes: Sequence[Change], faults: Iterable[Fault] = ()
+) -> tuple[Edit, ...]:  # fmt: skip
+    """As :func:`realise`, over a text that was read before. ``faults`` are those of the plan and of its resolution: a
+    token that an anchor shares may be changed where it is at fault in every entry that has it."""
+    editor = _Editor(tree, plan, faults)
     for change in changes:
         editor.take(change)
     return smallest(tree.text, editor.edits())
@@ -49,8 +53,9 @@ def realise_in(tree: YamlTree, plan: Plan, changes: Sequence[Change]) -> tuple[E
 class _Editor:
     """Gathers the changes per collection first: what goes and what comes decides together about commas and braces."""
 
-    def __init__(self, tree: YamlTree, plan: Plan) -> None:
+    def __init__(self, tree: YamlTree, plan: Plan, faults: Iterable[Fault]) -> None:
         self.tree = tree
+        self.faults = faults
         self.places = Places(tree, plan)
         self.style = PlanStyle(tree, self.places)
         self.taken: list[Change] = []
@@ -104,6 +109,15 @@ class _Editor:
 
     # Tokens
 
+    def _check_token(self, piece: Piece) -> None:
+        """Raise CannotRealise where other entries share a token that is right for them."""
+        try:
+            self.tree.check_own(piece)
+        except CannotRealise:
+            at_fault = {f.entry for f in self.faults if f.span == piece.span}
+            if not self.places.readers(piece) <= at_fault:
+                raise
+
     def _rename(self, span: Span, value: str) -> None:
         piece = self.tree.at(span)
         if piece is None and (piece := self.tree.around(span)) is not None:
@@ -111,7 +125,7 @@ class _Editor:
         if piece is None:
             self._rename_in_comment(span, value)
             return
-        self.tree.check_own(piece)
+        self._check_token(piece)
         item = piece.item
         if (
             item
@@ -155,11 +169,11 @@ class _Editor:
         piece = self.tree.at(span)
         if piece is None:
             raise CannotRealise("the value does not stand there")
-        self.tree.check_own(piece)
         self._replace(piece, value)
 
     def _replace(self, piece: Piece, value: Any) -> None:
         """Write another value in the place of a piece; what both have alike stays as it is."""
+        self._check_token(piece)
         if isinstance(value, Placement):
             value = str(value)
         if isinstance(value, str) and piece.kind == "scalar" and not piece.tag and piece.style not in ("|", ">"):

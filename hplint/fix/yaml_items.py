@@ -61,14 +61,20 @@ def merge_lines(tree: YamlTree, edits: Sequence[Edit]) -> list[Edit]:
             goes.append(Span(*without_blanks(tree, start, end)) if end == len(tree.text) else Span(start, end))
         else:
             goes.append(edit.span)
-    merged = [e for e in edits if not any(g.start <= e.span.start < g.end and e.span.end <= g.end for g in goes)]
+    merged = [e for e in edits if not any(_lies_in(e.span, g) for g in goes)]
     for gone in goes:
-        comes = [e.text for e in edits if e.span == (e.span.start,) * 2 and gone.start < e.span.start < gone.end]
+        comes = [e.text for e in edits if e.span.start == e.span.end and _lies_in(e.span, gone)]
         text = "".join(t for t in comes if t.startswith(tree.eol))
         if text and gone.start == tree.line_start(gone.start):
             text = text[len(tree.eol) :] + tree.eol
         merged.append(Edit(gone, text))
     return merged
+
+
+def _lies_in(span: Span, gone: Span) -> bool:
+    if span.start == span.end:
+        return gone.start < span.start < gone.end
+    return gone.start <= span.start and span.end <= gone.end
 
 
 def replace_block(tree: YamlTree, piece: Piece, text: str) -> list[Edit]:

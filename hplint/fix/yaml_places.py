@@ -67,6 +67,25 @@ class Places:
         found = [i for i in piece.items if i.key and (i.key.span == place or i.key.text == field)]
         return found[-1] if found else None
 
+    def readers(self, piece: Piece) -> set[int]:
+        """The indexes of the entries that a piece is part of, through aliases too."""
+        holder, found, stack, seen = self.holder(), set(), [piece], set()
+        indexes = {item: number for number, item in enumerate(holder.items)}
+        if holder.kind == "mapping":
+            keys = {e.keys.get("match"): e.index for e in self.plan.entries}
+            indexes = {item: keys.get(item.key.span, -1) for item in holder.items if item.key}
+        while stack:
+            here = stack.pop()
+            if here in seen:
+                continue
+            seen.add(here)
+            stack += self.tree.aliased.get(here.anchor or "", ())
+            if here.item in indexes:
+                found.add(indexes[here.item])
+            elif here.item is not None:
+                stack.append(here.item.parent)
+        return found
+
 
 def _is_null(piece: Piece) -> bool:
     return not piece.style and piece.text in ("", "~", "null", "Null", "NULL")

@@ -77,8 +77,8 @@ class YamlTree:
         self.text = text
         self.is_json = is_json
         self.roots: list[Piece] = []
-        self.aliased: set[str] = set()
-        """Names of anchors that some alias calls."""
+        self.aliased: dict[str, list[Piece]] = {}
+        """Name of an anchor -> the aliases that call it."""
         self.keeps = False
         """Whether a block scalar keeps the blank lines below it."""
         self._places: dict[Span, Piece] = {}
@@ -94,13 +94,13 @@ class YamlTree:
                 return
             except (yaml.YAMLError, ValueError, OverflowError):
                 # One parser may take what another refuses: forget what was read so far.
-                self.roots, self.aliased, self._places = [], set(), {}
+                self.roots, self.aliased, self._places = [], {}, {}
         raise CannotRealise("the text is no YAML")
 
     def record(self, piece: Piece) -> None:
         """Make a finished piece known by its place."""
         if piece.kind == "alias":
-            self.aliased.add(piece.text)
+            self.aliased.setdefault(piece.text, []).append(piece)
         else:
             self._places.setdefault(piece.span, piece)
 

@@ -177,8 +177,8 @@ def test_items_added_to_one_mapping_come_in_one_round() -> None:
 
 
 def test_what_cannot_be_realised_is_left_and_said() -> None:
-    text = "- match: a\n  params: &p {x: {tp: shrd}}\n- match: b\n  params: *p\n"
-    done = fix(text, words("HPL1", r"\bshrd\b", lambda s, _: P("x", (Rewrite(s, "partial"),), True)))[0]
+    text = "- match: a\n  params: &p {x: {tp: replicate}}\n- match: b\n  params: *p\n"
+    done = fix(text, words("HPL1", r"\breplicate\b", lambda s, _: P("x", (Rewrite(s, "partial"),), True)))[0]
     assert done.text == text and done.checked.diagnostics[0].proposals == ()
 
 

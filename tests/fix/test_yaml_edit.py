@@ -451,3 +451,14 @@ def test_what_an_anchor_shares_is_left_alone(title: str, changes: Changes) -> No
 )
 def test_an_entry_may_turn_from_what_it_shares(changes: Changes, old: str, new: str) -> None:
     assert fix(ANCHORS, changes) == ANCHORS.replace(old, new)
+
+
+def test_a_token_that_is_at_fault_wherever_it_is_shared_is_fixed_for_all() -> None:
+    def changes(plan: Plan) -> list[Change]:
+        return [Rewrite(layout(plan, 0, "up.weight").placement_spans["tp"], shard(0))]
+
+    assert fix(ANCHORS, changes) == ANCHORS.replace("shrd", "shard")
+    by_name = "plan_overrides:\n  a: {params: &p {x: {tp: shrd(0)}}}\n  b: {params: *p, out_dst: auto}\n"
+    assert fix(by_name, lambda p: [Rewrite(layout(p, 0, "x").placement_spans["tp"], shard(0))]) == by_name.replace(
+        "shrd", "shard"
+    )

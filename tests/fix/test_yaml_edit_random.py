@@ -1,6 +1,5 @@
 """Edits of random plans against the same changes of the data behind them."""
 
-import copy
 import json
 from random import Random
 from typing import Any
@@ -22,7 +21,7 @@ from plan_writer import (
     random_value,
 )
 
-from hplint.fix.edit import apply
+from hplint.fix.edit import CannotRealise, apply
 from hplint.fix.yaml_edit import realise
 from hplint.front.read import read_document
 from hplint.lint.proposal import AddEntries, AddItem, Change, Remove, RemoveEntry, Rename, Rewrite, SetField
@@ -33,7 +32,7 @@ class World:
     """A plan as data and as read from a text; changes are made to both."""
 
     def __init__(self, data: Any, form: str, plan: Plan, rng: Random) -> None:
-        self.data = copy.deepcopy(data)
+        self.data = json.loads(json.dumps(data))  # what anchors share is apart here
         self.form = form
         self.plan = plan
         self.rng = rng
@@ -222,3 +221,35 @@ def check_seed(seed: int) -> None:
         assert ("\r\n" in text) == ("\r\n" in after) or "\n" not in after
         assert after.count("\n") == after.count("\r\n") or "\r\n" not in text, told
     assert after.endswith("\n") == text.endswith("\n"), told
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=150, deadline=None, report_multiple_bugs=False)
+def test_what_anchors_share_is_changed_for_nobody_else(seed: int) -> None:
+    check_shared(seed)
+
+
+def check_shared(seed: int) -> None:
+    rng = Random(seed)
+    data, form = random_plan(rng)
+    entries = data["plan_overrides"] if form.startswith("overrides") else data
+    fields = list(entries.values()) if isinstance(entries, dict) else entries
+    for _ in range(rng.randint(1, 3)):
+        one, other = rng.choice(fields), rng.choice(fields)
+        for field in CONTRACT:
+            if field in one and (field in other or rng.random() < 0.3):
+                other[field] = one[field]
+            elif field in one and isinstance(one[field], dict) and rng.random() < 0.5:
+                tensor = next(iter(one[field]))
+                one[field]["shared"] = one[field][tensor]
+    text = yaml.safe_dump(data, sort_keys=False, default_flow_style=rng.choice([None, True, False]))
+    document = read_document("plan.yaml", text.encode())
+    world = World(data, form, document.plans[0], rng)
+    world.change()
+    try:
+        edits = realise(document.source, document.plans[0], world.changes)
+    except CannotRealise:
+        assert "&id" in text
+        return
+    after = apply(text, edits)
+    assert yaml.safe_load(after) == world.data, f"{text}\n=====\n{world.changes}\n=====\n{after}"
