@@ -16,6 +16,8 @@ from hplint.lint.request import CheckedPlan
 
 ROUNDS = 100
 """Rounds after which the loop ends, whatever is left."""
+CHECKS = 1_000
+"""Checks of one text after which nothing more is tried."""
 
 
 @dataclass(slots=True)
@@ -57,21 +59,50 @@ def fix_text(text: str, check: Check, unsafe: bool = False) -> Fixed:
     A fix is dropped when its result does not parse, still shows the finding, or adds an error. Fixing the result once
     more changes nothing.
     """
-    return _Loop(text, check, unsafe, check(text)).run()
+    return _Loop(text, _Counted(check, CHECKS), unsafe, check(text)).run()
+
+
+class _Exhausted(Exception):
+    """No further check may be made."""
+
+
+@dataclass(slots=True)
+class _Counted:
+    """A check that may be made so many times."""
+
+    check: Check
+    left: int
+
+    def __call__(self, text: str) -> Checked:
+        if self.left == 0:
+            raise _Exhausted
+        self.left -= 1
+        return self.check(text)
 
 
 class _Loop:
-    def __init__(self, text: str, check: Check, unsafe: bool, checked: Checked, may_follow: bool = True) -> None:
+    """``known`` are findings that are left alone; None: the loop may follow what its fixes bring to light."""
+
+    def __init__(
+        self, text: str, check: Check, unsafe: bool, checked: Checked, known: "frozenset[_Key] | None" = None
+    ) -> None:
         self.text = text
         self.check = check
         self.unsafe = unsafe
         self.checked = checked
-        self.may_follow = may_follow
+        self.known = known
         self.dropped: set[tuple[object, ...]] = set()
         self.done: list[Diagnostic] = []
 
     def run(self) -> Fixed:
         """Rounds until one changes nothing although no earlier verdict is held against any fix."""
+        try:
+            self._rounds()
+        except _Exhausted:
+            self.dropped.update(c.mark for c in self._choices())
+        return Fixed(self.text, self._without_dropped(), self.done)
+
+    def _rounds(self) -> None:
         fresh = True
         for _ in range(ROUNDS):
             batch = list(self._choices())
@@ -83,7 +114,6 @@ class _Loop:
                 # What was dropped may do now that the rest is fixed.
                 self.dropped.clear()
                 fresh = True
-        return Fixed(self.text, self._without_dropped(), self.done)
 
     def _choices(self) -> Iterator[_Choice]:
         """For each diagnostic its first allowed proposal that can be made, unless it touches one chosen before."""
@@ -91,6 +121,8 @@ class _Loop:
         taken: list[Edit] = []
         owners = Owners(self.checked.plans)
         for diagnostic in self.checked.diagnostics:
+            if self.known and _key(diagnostic) in self.known:
+                continue
             plan = owners.of(diagnostic)
             for proposal in diagnostic.proposals:
                 mark = self._mark(diagnostic, proposal)
@@ -129,8 +161,22 @@ class _Loop:
         if len(batch) == 1:
             self.dropped.add(batch[0].mark)
             return False
+        good, bad = self._parted(checked, batch)
+        return self._try(good) or self._try(bad)
+
+    def _parted(self, checked: Checked, batch: Sequence[_Choice]) -> tuple[Sequence[_Choice], Sequence[_Choice]]:
+        """A batch in two: without and with the fixes to blame, as far as one can tell, else in halves."""
+        new = self._new_errors(checked)
+        entries = {d.match for d in checked.diagnostics if d.code in new and d.severity == "error"}
+        left = {_key(d) for d in checked.diagnostics}
+        blamed = [_key(c.diagnostic) in left or c.diagnostic.match in entries for c in batch]
+        if any(blamed) and not all(blamed):
+            return (
+                [c for c, bad in zip(batch, blamed, strict=True) if not bad],
+                [c for c, bad in zip(batch, blamed, strict=True) if bad],
+            )
         half = len(batch) // 2
-        return self._try(batch[:half]) or self._try(batch[half:])
+        return batch[:half], batch[half:]
 
     def _accept(self, text: str, checked: Checked, batch: Sequence[_Choice]) -> None:
         self.text, self.checked = text, checked
@@ -141,9 +187,10 @@ class _Loop:
         have hidden another fault."""
         new = self._new_errors(checked)
         allowed = [any(p.safe or self.unsafe for p in d.proposals) for d in checked.diagnostics if d.code in new]
-        if not self.may_follow or not any(allowed):
+        if self.known is not None or not any(allowed):
             return False
-        loop = _Loop(text, self.check, self.unsafe, checked, may_follow=False)
+        known = frozenset(_key(d) for d in self.checked.diagnostics)
+        loop = _Loop(text, self.check, self.unsafe, checked, known)
         loop.run()
         if self._new_errors(loop.checked) or not self._is_gone(loop.checked, batch):
             return False
@@ -190,6 +237,14 @@ class _Loop:
             return diagnostic if proposals == diagnostic.proposals else replace(diagnostic, proposals=proposals)
 
         return Checked([kept(d) for d in self.checked.diagnostics], self.checked.plans)
+
+
+_Key = tuple[str, str, str | None]
+
+
+def _key(diagnostic: Diagnostic) -> _Key:
+    """What a finding is known by while the text around it changes."""
+    return diagnostic.code, diagnostic.message, diagnostic.match
 
 
 def _plans(checked: Checked) -> set[int]:

@@ -13,14 +13,14 @@ from hplint.resolve.topology import Topology
 from hplint.text.source import Source
 
 if TYPE_CHECKING:
-    from hplint.fix.yaml_tree import YamlTree
+    from hplint.fix.yaml_style import PlanStyle
 
 
 @dataclass(slots=True)
 class Realiser:
     """Turns the proposals of one run into edits; every text is read once."""
 
-    trees: "dict[int, tuple[Source, YamlTree]]" = field(default_factory=dict)
+    read: "dict[int, tuple[Plan, PlanStyle]]" = field(default_factory=dict)
 
     def edits(self, checked: CheckedPlan, proposal: Proposal) -> tuple[Edit, ...]:
         """The edits of a proposal for a plan, drafts worked out. Raises CannotRealise."""
@@ -32,7 +32,7 @@ class Realiser:
             from hplint.fix.yaml_edit import realise_in
 
             faults = (*plan.faults, *(checked.resolved.faults if checked.resolved else ()))
-            edits = realise_in(self._tree(plan.source), plan, changes, faults)
+            edits = realise_in(self._read(plan), changes, faults)
         if not edits:
             raise CannotRealise("it changes nothing")
         return edits
@@ -47,12 +47,12 @@ class Realiser:
                 continue
         return tuple(found)
 
-    def _tree(self, source: Source) -> "YamlTree":
-        from hplint.fix.yaml_edit import read_tree
+    def _read(self, plan: Plan) -> "PlanStyle":
+        from hplint.fix.yaml_edit import read_plan
 
-        known = self.trees.get(id(source))
+        known = self.read.get(id(plan))
         if known is None:
-            known = self.trees[id(source)] = (source, read_tree(source))
+            known = self.read[id(plan)] = (plan, read_plan(plan.source, plan))
         return known[1]
 
     @staticmethod

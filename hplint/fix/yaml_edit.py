@@ -31,33 +31,32 @@ from hplint.text.span import Span
 
 def realise(source: Source, plan: Plan, changes: Sequence[Change]) -> tuple[Edit, ...]:
     """The edits that make these changes together. Raises CannotRealise."""
-    return realise_in(read_tree(source), plan, changes, plan.faults)
+    return realise_in(read_plan(source, plan), changes, plan.faults)
 
 
-def read_tree(source: Source) -> YamlTree:
-    """The text of a source, piece by piece. Raises CannotRealise."""
-    return YamlTree(source.text, source.path.endswith(".json"))
+def read_plan(source: Source, plan: Plan) -> PlanStyle:
+    """A plan as it is written, to be edited. Raises CannotRealise."""
+    tree = YamlTree(source.text, source.path.endswith(".json"))
+    return PlanStyle(tree, Places(tree, plan))
 
 
-def realise_in(
-    tree: YamlTree, plan: Plan, changes: Sequence[Change], faults: Iterable[Fault] = ()
-) -> tuple[Edit, ...]:  # fmt: skip
-    """As :func:`realise`, over a text that was read before. ``faults`` are those of the plan and of its resolution: a
+def realise_in(style: PlanStyle, changes: Sequence[Change], faults: Iterable[Fault] = ()) -> tuple[Edit, ...]:
+    """As :func:`realise`, over a plan that was read before. ``faults`` are those of the plan and of its resolution: a
     token that an anchor shares may be changed where it is at fault in every entry that has it."""
-    editor = _Editor(tree, plan, faults)
+    editor = _Editor(style, faults)
     for change in changes:
         editor.take(change)
-    return smallest(tree.text, editor.edits())
+    return smallest(style.tree.text, editor.edits())
 
 
 class _Editor:
     """Gathers the changes per collection first: what goes and what comes decides together about commas and braces."""
 
-    def __init__(self, tree: YamlTree, plan: Plan, faults: Iterable[Fault]) -> None:
-        self.tree = tree
+    def __init__(self, style: PlanStyle, faults: Iterable[Fault]) -> None:
+        self.style = style
+        self.tree = style.tree
+        self.places = style.places
         self.faults = faults
-        self.places = Places(tree, plan)
-        self.style = PlanStyle(tree, self.places)
         self.taken: list[Change] = []
         self.made: list[Edit] = []
         self.removed: dict[Piece, set[Item]] = {}
