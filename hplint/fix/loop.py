@@ -152,8 +152,8 @@ class _Loop:
             checked = self.check(text)
         except (CannotRealise, ValueError):
             text, checked = self.text, self.checked
-        if text != self.text and self._is_gone(checked, batch):
-            if not self._new_errors(checked):
+        if text != self.text:
+            if self._is_better(checked, batch):
                 self._accept(text, checked, batch)
                 return True
             if len(batch) == 1 and self._follow(text, checked, batch):
@@ -183,16 +183,17 @@ class _Loop:
         self.done += [c.diagnostic for c in batch]
 
     def _follow(self, text: str, checked: Checked, batch: Sequence[_Choice]) -> bool:
-        """Whether the errors that a fix brings to light can be fixed in turn, and no error is left of them: a typo may
-        have hidden another fault."""
-        new = self._new_errors(checked)
-        allowed = [any(p.safe or self.unsafe for p in d.proposals) for d in checked.diagnostics if d.code in new]
-        if self.known is not None or not any(allowed):
-            return False
+        """Whether what a fix brings to light can be fixed in turn, so that nothing worse is left: a typo may have
+        hidden another fault, an entry the one that it overrode."""
         known = frozenset(_key(d) for d in self.checked.diagnostics)
+        new = [d for d in checked.diagnostics if _key(d) not in known]
+        allowed = any(p.safe or self.unsafe for d in new for p in d.proposals)
+        is_there = any(_key(d) == _key(batch[0].diagnostic) for d in checked.diagnostics)
+        if self.known is not None or is_there or not allowed:
+            return False
         loop = _Loop(text, self.check, self.unsafe, checked, known)
         loop.run()
-        if self._new_errors(loop.checked) or not self._is_gone(loop.checked, batch):
+        if not self._is_better(loop.checked, batch):
             return False
         self._accept(loop.text, loop.checked, batch)
         self.done += loop.done
@@ -209,10 +210,10 @@ class _Loop:
         realiser = Realiser()
         return [e for plan, made in changes.values() for e in realiser.edits(plan, Proposal("", tuple(made)))]
 
-    def _is_gone(self, checked: Checked, batch: Sequence[_Choice]) -> bool:
-        """Whether the findings of a batch are gone and all plans still there. Counted by code, for messages and places
-        may shift."""
-        if len(_plans(checked)) < len(_plans(self.checked)):
+    def _is_better(self, checked: Checked, batch: Sequence[_Choice]) -> bool:
+        """Whether the findings of a batch are gone, no error came, and all plans are still there. Counted by code, for
+        messages and places may shift."""
+        if len(_plans(checked)) < len(_plans(self.checked)) or self._new_errors(checked):
             return False
         before = Counter(d.code for d in self.checked.diagnostics)
         after = Counter(d.code for d in checked.diagnostics)

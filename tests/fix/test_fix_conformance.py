@@ -20,6 +20,9 @@ RULES = Path(__file__).parent.parent.parent / "rules"
 REMAINS: dict[str, str] = {}
 """Code -> why some cases keep it."""
 
+RUN_WRONG = {"HPL510"}
+"""Codes of plans that the runtime takes, but runs wrong: their fixes change region_dispatch."""
+
 
 class Outcome(NamedTuple):
     case: dict[str, Any]
@@ -89,7 +92,11 @@ def test_safe_fixes_never_change_what_a_plan_means_that_the_runtime_takes() -> N
         tree, topology = fixture_tree(case["model"]), topology_of(case)
         text = yaml.dump({"plan_overrides": case["entries"]}, Dumper=yaml.CSafeDumper, sort_keys=False)
         fixed = fix_text(text, partial(check_plans, topology=topology, tree=tree))
-        if fixed.text != text:
-            resolved = fixed.checked.plans[0].resolved
-            assert resolved is not None
-            assert not difference(case["expect"]["plan"], to_json(resolved, tree, topology)["boundaries"]), case["id"]
+        if fixed.text == text:
+            continue
+        resolved = fixed.checked.plans[0].resolved
+        assert resolved is not None
+        expected, actual = case["expect"]["plan"], to_json(resolved, tree, topology)["boundaries"]
+        if any(d.code in RUN_WRONG for d in fixed.done):
+            expected = {n: {**b, "region_dispatch": actual[n]["region_dispatch"]} for n, b in expected.items()}
+        assert not difference(expected, actual), case["id"]
