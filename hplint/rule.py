@@ -11,6 +11,7 @@ from hplint.derive.boundary import Boundary
 from hplint.lint.case import Case
 from hplint.lint.diagnostic import Finding, Related
 from hplint.lint.injections import Injection, injections, replacements, wrapper_names
+from hplint.lint.narrow import narrow_injection
 from hplint.lint.proposal import (
     AddEntries,
     AddItem,
@@ -22,11 +23,25 @@ from hplint.lint.proposal import (
     Rewrite,
     SetField,
 )
+from hplint.lint.remedies import (
+    remove_axis,
+    remove_entry,
+    remove_fields,
+    remove_injection,
+    remove_item,
+    rename,
+    rename_to_near,
+    rename_to_one,
+    rewrite,
+    set_field,
+)
 from hplint.model.tree import Module, ModuleTree, Tensor
-from hplint.plan.entry import UNKNOWN, ContractField, Entry, InnerOutSrc, Target, Text
+from hplint.plan.entry import SHARDING_FIELDS, UNKNOWN, ContractField, Entry, InnerOutSrc, Target, Text
 from hplint.plan.fault import Fault
 from hplint.plan.layout import CONTRACT_FIELDS, INPUT_FIELDS, OUTPUT, OUTPUT_FIELDS, Layout, Layouts
 from hplint.plan.placement import PARTIAL, REPLICATE, Placement, shard
+from hplint.plan.placement import parse as parse_placement
+from hplint.plan.plain import plain_fields
 from hplint.plan.written import Written
 from hplint.resolve.biases import BiasedWeight, biased_weights
 from hplint.resolve.coverage import Coverage, Declared
@@ -63,10 +78,12 @@ def on_injection(code: str, name: str, severity: str = "error", *others: str) ->
 
 __all__ = [
     "CANONICAL_AXES", "CONTRACT_FIELDS", "FSDP_AXES", "INPUT_FIELDS", "OUTPUT", "OUTPUT_FIELDS", "PARTIAL", "REPLICATE",
-    "START", "UNKNOWN", "WHEN_WORDS", "AddEntries", "AddItem", "BiasedWeight", "Boundary", "Case", "ContractField",
-    "Coverage", "Declared", "Draft", "Entry", "Fault", "Finding", "Injection", "InnerOutSrc", "Layout", "Layouts",
-    "Module", "ModuleTree", "Placement", "Proposal", "Related", "Remove", "RemoveEntry", "Rename", "Rewrite", "Rule",
-    "SetField", "Span", "Target", "Tensor", "Text", "Topology", "Written", "biased_weights", "injections", "listing",
-    "near", "on_fault", "on_injection", "on_plan", "one_near", "plural", "quote", "replacements", "shard",
+    "SHARDING_FIELDS", "START", "UNKNOWN", "WHEN_WORDS", "AddEntries", "AddItem", "BiasedWeight", "Boundary", "Case",
+    "ContractField", "Coverage", "Declared", "Draft", "Entry", "Fault", "Finding", "Injection", "InnerOutSrc", "Layout",
+    "Layouts", "Module", "ModuleTree", "Placement", "Proposal", "Related", "Remove", "RemoveEntry", "Rename", "Rewrite",
+    "Rule", "SetField", "Span", "Target", "Tensor", "Text", "Topology", "Written", "biased_weights", "injections",
+    "listing", "narrow_injection", "near", "on_fault", "on_injection", "on_plan", "one_near", "parse_placement",
+    "plain_fields", "plural", "quote", "remove_axis", "remove_entry", "remove_fields", "remove_injection",
+    "remove_item", "rename", "rename_to_near", "rename_to_one", "replacements", "rewrite", "set_field", "shard",
     "wrapper_names",
 ]  # fmt: skip

@@ -4,8 +4,8 @@ Faults recorded here, with their data:
 
 - ``invalid-sentinel`` (R39, R123), at the string: ``value``, ``allowed``.
 - ``wrong-type`` (R40), at the value: ``value``, ``type``, ``allowed``.
-- ``not-a-placement`` (R41-R44, R118), at the smallest token: ``problem``, ``value`` (plain), and where known ``tensor``
-  and ``axis``. ``problem`` is one of
+- ``not-a-placement`` (R41-R44, R118), at the smallest token: ``problem``, ``value`` (plain), ``key`` (the place of the
+  key that has the value), and where known ``tensor`` and ``axis``. ``problem`` is one of
 
   - ``text``: a string outside the grammar;
   - ``value``: no string (in Python: no placement object); ``type`` says what it is;
@@ -109,21 +109,21 @@ class ContractReader:
                     whole = whole and read
                     continue
                 case Mapping():
-                    self.log.add("not-a-placement", value.span, problem="empty", value={}, tensor=tensor)
+                    self.log.add("not-a-placement", value.span, problem="empty", value={}, tensor=tensor, key=key.span)
                 case UnknownNode():
                     pass
                 case _:
-                    self._no_axis(value, tensor)
+                    self._no_axis(value, tensor, key.span)
             whole = False
         return layouts, whole
 
-    def _no_axis(self, node: Node, tensor: str) -> None:
+    def _no_axis(self, node: Node, tensor: str, key: Span) -> None:
         placement = node.placement if isinstance(node, PlacementNode) else None
         if isinstance(node, Scalar) and isinstance(node.value, str):
             placement = parse(node.value)
         self.log.add(
             "not-a-placement", node.span, problem="no-axis", value=plain(node), type=type_name(node), tensor=tensor,
-            placement=placement,
+            placement=placement, key=key,
         )  # fmt: skip
 
     def layout(self, node: Mapping, tensor: str | None, section: str) -> tuple[Layout, bool]:
@@ -138,17 +138,18 @@ class ContractReader:
                 continue
             if not is_text(key) or not key.value:
                 self.log.add(
-                    "not-a-placement", key.span, problem="axis-key", value=key.value, type=type_name(key), tensor=tensor
-                )
+                    "not-a-placement", key.span, problem="axis-key", value=key.value, type=type_name(key),
+                    tensor=tensor, key=key.span,
+                )  # fmt: skip
                 whole = False
                 continue
             axis = str(key.value)
-            placement = self.placement(value, tensor, axis)
+            placement = self.placement(value, tensor, axis, key.span)
             placements[axis], axes[axis], spans[axis] = placement, key.span, value.span
             whole = whole and placement is not None
         return Layout(placements, None, axes, spans), whole
 
-    def placement(self, node: Node, tensor: str | None, axis: str) -> Placement | None:
+    def placement(self, node: Node, tensor: str | None, axis: str, key: Span) -> Placement | None:
         """One placement; None (with a fault, unless it is an expression) where it cannot be read."""
         if isinstance(node, UnknownNode):
             return None
@@ -165,7 +166,7 @@ class ContractReader:
             problem = "mixed"
         self.log.add(
             "not-a-placement", node.span, problem=problem, value=plain(node), type=type_name(node), tensor=tensor,
-            axis=axis, meant=meant,
+            axis=axis, meant=meant, key=key,
         )  # fmt: skip
         return None
 
@@ -173,5 +174,3 @@ class ContractReader:
 def _object(placement: Placement) -> str:
     """The Python spelling of a placement."""
     return f"{placement.kind.capitalize()}({'' if placement.dim is None else placement.dim})"
-
-

@@ -6,7 +6,7 @@ Faults recorded here:
   ``allowed``.
 - ``unresolved-target`` (R16-R18): ``problem`` is ``missing`` (no ``_target_``; at the mapping's first key), ``type``
   (not a non-empty string; at the value) or ``empty-part`` (``a..b``; at the value); ``value``, ``type``; ``keys``, the
-  keys that are there, for ``missing``.
+  keys that are there and their places, for ``missing``.
 """
 
 from hplint.front.keys import TARGET
@@ -33,7 +33,14 @@ def _from_mapping(log: Recorder, node: Mapping) -> Target | None:
     path = node.get(TARGET)
     if path is None:
         place = pairs[0][0].span if pairs else node.span
-        log.add("unresolved-target", place, problem="missing", value=None, type="", keys=[plain(k) for k, _ in pairs])
+        log.add(
+            "unresolved-target",
+            place,
+            problem="missing",
+            value=None,
+            type="",
+            keys={plain(k): k.span for k, _ in pairs if isinstance(k, Scalar)},
+        )
         return None
     if isinstance(path, UnknownNode):
         return None

@@ -1,10 +1,11 @@
 """The engine: one plan, one model, one topology -> diagnostics."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from hplint.derive.boundary import Boundary
+from hplint.lint.agreed import agreed
 from hplint.lint.case import Case
 from hplint.lint.diagnostic import Diagnostic, Finding, Related
 from hplint.lint.registry import Registry, RuleEntry
@@ -50,20 +51,21 @@ class Engine:
         """
         inactive = frozenset(e.index for e in plan.entries if e.when and not topology.when_active(e.when.value))
         case = Case(plan, topology, tree, self._resolve(plan, tree, topology), finder, inactive, faults, self.settings)
-        found = list(self._run(case))
+        found = [(r, f, case.resolved) for r, f in self._run(case)]
         if inactive:
             words = frozenset(plan.entries[i].when.value for i in inactive)  # type: ignore[union-attr]
             supposed = topology.activated(words)
             resolved = self._resolve(plan, tree, supposed, include_inactive=True)
             second = Case(plan, supposed, tree, resolved, finder, inactive, faults, self.settings)
-            found += [(r, f) for r, f in self._run(second) if f.entry and f.entry.index in inactive]
+            found += [(r, f, resolved) for r, f in self._run(second) if f.entry and f.entry.index in inactive]
         return _diagnostics(found, plan.source, topology, inactive), case.resolved
 
     def check_document(self, document: Document) -> list[Diagnostic]:
         """Diagnostics of faults that belong to the file and to no plan."""
         plan = Plan(document.source, "", (), document.faults)
         case = Case(plan, Topology())
-        return _diagnostics(list(self._run(case, of_plan=False)), document.source, Topology(), frozenset())
+        found = [(r, f, None) for r, f in self._run(case, of_plan=False)]
+        return _diagnostics(found, document.source, Topology(), frozenset())
 
     def _resolve(
         self, plan: Plan, tree: ModuleTree | None, topology: Topology, include_inactive: bool = False
@@ -88,39 +90,55 @@ class Engine:
 
 
 def _diagnostics(
-    found: list[tuple[RuleEntry, Finding]], source: Source, topology: Topology, inactive: frozenset[int]
+    found: Sequence[tuple[RuleEntry, Finding, ResolvedPlan | None]],
+    source: Source,
+    topology: Topology,
+    inactive: frozenset[int],
 ) -> list[Diagnostic]:
-    """Fold findings that differ in the module alone, and order them by place."""
-    folded: dict[tuple[object, ...], tuple[RuleEntry, Finding, dict[str, None], str]] = {}
-    for rule, finding in found:
+    """Fold findings that differ in the module alone, and order them by place. Each comes with the resolved plan that it
+    was found in."""
+    folded: dict[tuple[object, ...], _Folded] = {}
+    for rule, finding, resolved in found:
         severity = finding.severity or rule.severity
         if finding.severity is None and severity == "error" and finding.entry and finding.entry.index in inactive:
             severity = "warning"
         key = (rule.code, finding.span, finding.message, finding.field)
-        _, _, modules, _ = folded.setdefault(key, (rule, finding, {}, severity))
-        if finding.module is not None:
-            modules[finding.module] = None
+        one = folded.setdefault(key, _Folded(rule, finding, severity, resolved))
+        one.findings.append(finding)
     values = topology.to_json()
-    diagnostics = [
-        Diagnostic(
-            code=rule.code,
-            name=rule.name,
-            severity=severity,
-            message=finding.message + _where(tuple(modules)),
-            source=source,
-            span=finding.span,
-            match=finding.entry.match.value if finding.entry and finding.entry.match else None,
-            modules=tuple(modules),
-            field=finding.field,
-            topology=values,
-            related=tuple(Related(*r) for r in finding.related),
-            help=finding.help,
-            proposals=finding.fixes,
-        )
-        for rule, finding, modules, severity in folded.values()
-    ]
+    diagnostics = [one.diagnostic(source, values) for one in folded.values()]
     diagnostics.sort(key=lambda d: (d.span, d.code))
     return diagnostics
+
+
+@dataclass(slots=True)
+class _Folded:
+    """Findings that are told as one: the first of them says how."""
+
+    rule: RuleEntry
+    first: Finding
+    severity: str
+    resolved: ResolvedPlan | None
+    findings: list[Finding] = field(default_factory=list)
+
+    def diagnostic(self, source: Source, topology: dict[str, Any]) -> Diagnostic:
+        first = self.first
+        modules = tuple(dict.fromkeys(f.module for f in self.findings if f.module is not None))
+        return Diagnostic(
+            code=self.rule.code,
+            name=self.rule.name,
+            severity=self.severity,
+            message=first.message + _where(modules),
+            source=source,
+            span=first.span,
+            match=first.entry.match.value if first.entry and first.entry.match else None,
+            modules=modules,
+            field=first.field,
+            topology=topology,
+            related=tuple(Related(*r) for r in first.related),
+            help=first.help,
+            proposals=agreed(first, self.findings[1:], self.resolved) if first.fixes else (),
+        )
 
 
 def _where(modules: tuple[str, ...]) -> str:

@@ -13,6 +13,15 @@ _SEQUENCES = ("list", "typing.List")
 _TUPLES = ("tuple", "typing.Tuple")
 _DICTS = ("dict", "typing.Dict")
 _TYPING = ("typing", "typing_extensions")
+_ONE_OF_EACH: tuple[Any, ...] = (1, False, "", [], {})
+
+
+def examples(annotation: ast.expr | None) -> list[Any]:
+    """Values that may fit an annotation: those that it spells out itself, then one of each type."""
+    if annotation is None:
+        return []
+    spelled = [n.value for n in ast.walk(annotation) if isinstance(n, ast.Constant)]
+    return [*(v for v in spelled if isinstance(v, bool | int | str)), *_ONE_OF_EACH]
 
 
 class Annotations:

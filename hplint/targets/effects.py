@@ -1,6 +1,7 @@
 """Whether an injected function communicates or calls custom kernels: what decides its ``region_dispatch``."""
 
 import ast
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from hplint.targets.definition import Definition, SourceFile
@@ -70,16 +71,29 @@ class _Walk:
         calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and id(n) not in decorators]
         for call in sorted(calls, key=lambda c: (c.lineno, c.col_offset)):
             self._call(call, local - imports.keys(), imports, depth)
+        called = {id(_without_subscripts(c.func)) for c in calls}
+        for mention in _mentions(node, decorators, called):
+            self._mention(mention, local - imports.keys(), imports)
 
-    def _call(self, call: ast.Call, local: set[str], imports: dict[str, str], depth: int) -> None:
-        func = call.func
-        while isinstance(func, ast.Subscript):  # kernel[grid](…)
-            func = func.value
-        dotted = self.lookup.dotted(func, self.file)
+    def _mention(self, node: ast.expr, local: set[str], imports: dict[str, str]) -> None:
+        """A collective or a kernel that is named but not called here may be called under another name."""
+        dotted = self._dotted(node, local, imports)
+        if self.unknown is None and dotted and classify(dotted) in ("communication", "kernel"):
+            name = self.file.path.rpartition("/")[2]
+            self.unknown = Effect("unknown", "", dotted, f"{name}:{node.lineno}")
+
+    def _dotted(self, node: ast.expr, local: set[str], imports: dict[str, str]) -> str:
+        """The path that an expression names; "" for local names and for what is no path."""
+        dotted = self.lookup.dotted(node, self.file)
         first, _, rest = dotted.partition(".")
         if first in imports:
-            dotted = f"{imports[first]}.{rest}".strip(".")
-        elif not dotted or first in local:
+            return f"{imports[first]}.{rest}".strip(".")
+        return "" if first in local else dotted
+
+    def _call(self, call: ast.Call, local: set[str], imports: dict[str, str], depth: int) -> None:
+        func = _without_subscripts(call.func)
+        dotted = self._dotted(func, local, imports)
+        if not dotted:
             return
         kind = classify(dotted)
         if kind in ("communication", "kernel"):
@@ -114,12 +128,34 @@ def classify(dotted: str) -> str:
     """What calling that path does: communication, kernel, plain or unknown."""
     top, _, _ = dotted.partition(".")
     if any(dotted == p or dotted.startswith(p + ".") for p in COMMUNICATES):
-        return "plain" if dotted.rpartition(".")[2] in ASKS else "communication"
+        return "plain" if not ASKS.isdisjoint(dotted.split(".")) else "communication"
     if top in KERNELS:
         return "kernel"
     if dotted.startswith("torch.ops."):
         return "plain" if dotted.startswith(ATEN) else "kernel"
     return "plain" if top in PLAIN and dotted != top else "unknown"
+
+
+def _without_subscripts(func: ast.expr) -> ast.expr:
+    while isinstance(func, ast.Subscript):  # kernel[grid](…)
+        func = func.value
+    return func
+
+
+def _mentions(node: ast.AST, decorators: set[int], called: set[int]) -> Iterator[ast.expr]:
+    """The names and dotted names of a function's body, but those that are called, decorators and annotations."""
+    stack = [node]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, ast.Name | ast.Attribute):
+            if id(here) not in called:
+                yield here
+            while isinstance(here, ast.Attribute):
+                here = here.value
+            if isinstance(here, ast.Name):
+                continue
+        hidden = {id(getattr(here, name, None)) for name in ("annotation", "returns")} | decorators
+        stack += [child for child in ast.iter_child_nodes(here) if id(child) not in hidden]
 
 
 def _decorators(node: ast.AST) -> list[ast.expr]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hplint.targets.context import CONTEXT, MARK
 from hplint.targets.find import Found, Missing
-from hplint.targets.shipped import ROOTS, Shipped, find_shipped, migration, near_shipped
+from hplint.targets.shipped import ROOTS, Shipped, find_shipped, migration, moved, near_shipped
 from hplint.targets.signature import Parameter, Signature, signature_of
 
 if TYPE_CHECKING:
@@ -58,6 +58,11 @@ class Reading:
     def migration(self) -> str:
         """What to write instead of a path that newer versions of HyperParallel lack, "" if nothing is known."""
         return migration(self.dotted)
+
+    @property
+    def moved(self) -> str:
+        """Where newer versions of HyperParallel have it, "" if that is unknown."""
+        return moved(self.dotted)
 
     @property
     def near_shipped(self) -> tuple[str, ...]:
@@ -120,6 +125,13 @@ class Reading:
         definition = signature.definition
         home = definition.home if definition else None
         return Annotations(home, self._finder.lookup).fits(value, parameter.annotation)
+
+    def example(self, signature: Signature, parameter: Parameter) -> Any:
+        """A value that fits a parameter's annotation, to be replaced by the right one; None where any may do."""
+        from hplint.targets.annotation import examples
+
+        fitting = (v for v in examples(parameter.annotation) if self.fits(signature, parameter, v))
+        return next(fitting, None)
 
     @staticmethod
     def spell(parameter: Parameter) -> str:

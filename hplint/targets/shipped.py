@@ -130,27 +130,34 @@ def find_shipped(name_or_path: str) -> Shipped | None:
     return TABLE.get(last) if head.partition(".")[0] in ROOTS else None
 
 
+def moved(dotted: str) -> str:
+    """Where newer versions of HyperParallel have a function that went to another module; "" where that is unknown."""
+    head, _, last = dotted.rpartition(".")
+    known = TABLE.get(last)
+    if head.partition(".")[0] not in ROOTS or last in REMOVED or (known and known.home == head):
+        return ""
+    module = STALE_MODULES.get(head.rpartition(".")[2])
+    stale = head.startswith(STALE_ROOTS) or module is not None
+    if known and known.home.count(".") > 2 and (stale or head == RECIPES):
+        return known.dotted
+    module = next((home for start, home in MOVED.items() if last.startswith(start)), module)
+    return f"{module}.{last}" if stale and module else ""
+
+
 def migration(dotted: str) -> str:
     """What to write instead of a path that newer versions of HyperParallel lack; "" where nothing is known of it."""
     head, _, last = dotted.rpartition(".")
-    if head.partition(".")[0] not in ROOTS:
-        return ""
-    known = TABLE.get(last)
-    if known and known.home == head:
-        return ""
-    if last in REMOVED:
+    if head.partition(".")[0] in ROOTS and last in REMOVED:
         return REMOVED[last]
-    module = STALE_MODULES.get(head.rpartition(".")[2])
-    stale = head.startswith(STALE_ROOTS) or module is not None
-    moved_recipe = known is not None and head == RECIPES
-    if known and known.home.count(".") > 2 and (stale or moved_recipe):
-        return f"write `{known.dotted}`"
-    if not stale:
-        return ""
-    module = next((home for start, home in MOVED.items() if last.startswith(start)), module)
-    if module:
-        return f"its functions are in `{module}` now"
-    return "the package is `hyper_parallel.distributed` now" if head.startswith(STALE_DISTRIBUTED) else ""
+    if new := moved(dotted):
+        known = TABLE.get(last)
+        home = new.removesuffix(f".{last}")
+        return f"write `{new}`" if known and known.dotted == new else f"its functions are in `{home}` now"
+    known = TABLE.get(last)
+    in_place = known is not None and known.home == head
+    return (
+        "the package is `hyper_parallel.distributed` now" if head.startswith(STALE_DISTRIBUTED) and not in_place else ""
+    )
 
 
 def near_shipped(dotted: str) -> tuple[str, ...]:

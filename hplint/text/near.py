@@ -1,5 +1,6 @@
 """Near names: what somebody probably meant to write."""
 
+import re
 from collections.abc import Iterable
 
 
@@ -38,11 +39,23 @@ def near(word: str, names: Iterable[str], most: int = 3) -> list[str]:
 
 
 def one_near(word: str, names: Iterable[str]) -> str | None:
-    """The one name that is clearly meant: nearer than every other. None when there is none, or a tie."""
+    """The one name that is clearly meant: nearer than every other, and a slip away. None when there is none, or a
+    tie."""
     found = near(word, names, 2)
-    if len(found) == 1:
-        return found[0]
     if len(found) == 2:
         first, second = (distance(word.lower(), n.lower(), 9) for n in found)
-        return found[0] if first < second else None
-    return None
+        if first == second:
+            return None
+    return found[0] if found and is_slip(word, found[0]) else None
+
+
+def is_slip(word: str, name: str) -> bool:
+    """Whether one may be the other misspelt. What differs in a number, in a part of one letter or by a whole part is
+    another name, however near: ``fc1`` and ``fc2``, ``q_proj`` and ``o_proj``, ``kv_proj`` and ``kv_b_proj``."""
+    if re.findall(r"\d+", word) != re.findall(r"\d+", name):
+        return False
+    here, there = (re.split(r"[._]", text.lower()) for text in (word, name))
+    if len(here) == len(there):
+        return all(a == b or min(len(a), len(b)) > 1 for a, b in zip(here, there, strict=True))
+    fewer, more = sorted((here, there), key=len)
+    return not set(fewer) <= set(more)

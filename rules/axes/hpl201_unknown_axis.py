@@ -2,7 +2,23 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import CANONICAL_AXES, OUTPUT, Case, Finding, Written, listing, near, on_plan, one_near, quote
+from hplint.rule import (
+    CANONICAL_AXES,
+    OUTPUT,
+    Case,
+    Finding,
+    Layout,
+    Proposal,
+    Written,
+    listing,
+    near,
+    on_plan,
+    one_near,
+    quote,
+    remove_axis,
+    rename_to_one,
+    rewrite,
+)
 
 RULE = on_plan("HPL201", "unknown-axis")
 
@@ -12,7 +28,8 @@ def check(case: Case) -> Iterator[Finding]:
     for w in case.written:
         if w.axis not in allowed:
             message = f"{quote(w.axis)} is no mesh axis: planning stops here"
-            yield Finding(w.axis_span, message, _help(w.axis, allowed, _level(w)), w.entry, field=w.field)
+            advice = _help(w.axis, allowed, _level(w))
+            yield Finding(w.axis_span, message, advice, w.entry, field=w.field, fixes=_fixes(w, allowed))
     for entry in case.plan.entries:
         if entry.inner_out_src and entry.inner_out_src.layouts:
             for layout in entry.inner_out_src.layouts.values():
@@ -24,6 +41,7 @@ def check(case: Case) -> Iterator[Finding]:
                             _help(axis, allowed),
                             entry,
                             field="inner_out_src",
+                            fixes=_renamed(layout, axis, allowed, safe=False),
                             severity="warning",
                         )
 
@@ -36,8 +54,27 @@ def _level(w: Written) -> str:
 
 
 def _help(axis: str, allowed: dict[str, None], more: str = "") -> str:
-    bare = axis.strip()
-    one = bare if bare in allowed else one_near(bare, allowed)
-    if names := [one] if one else near(bare, allowed):
+    if names := _meant(axis, allowed):
         return f"did you mean {listing(names, 'or')}? Axes are {listing(allowed, most=12)}"
     return f"axes are {listing(allowed, most=12)}{more}"
+
+
+def _meant(axis: str, allowed: dict[str, None]) -> list[str]:
+    bare = axis.strip()
+    one = bare if bare in allowed else one_near(bare, allowed)
+    return [one] if one else near(bare, allowed)
+
+
+def _renamed(layout: Layout, axis: str, allowed: dict[str, None], safe: bool) -> tuple[Proposal, ...]:
+    span = layout.axis_spans.get(axis)
+    names = [name for name in _meant(axis, allowed) if name not in layout.placements]
+    return rename_to_one([span], axis, names, safe) if span else ()
+
+
+def _fixes(w: Written, allowed: dict[str, None]) -> tuple[Proposal, ...]:
+    if renamed := _renamed(w.layout, w.axis, allowed, safe=True):
+        return renamed
+    span = w.layout.placement_spans.get(w.axis)
+    if not _level(w) or span is None:
+        return remove_axis(w)
+    return (rewrite(span, str(w.placement), {"tp": w.placement}), *remove_axis(w))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, on_plan
+from hplint.rule import Case, Finding, on_plan, remove_axis
 
 RULE = on_plan("HPL202", "dp-axis")
 
@@ -16,4 +16,5 @@ def check(case: Case) -> Iterator[Finding]:
                 "remove this axis; FSDP alone lays tensors out over the data-parallel ranks",
                 w.entry,
                 field=w.field,
+                fixes=remove_axis(w),
             )

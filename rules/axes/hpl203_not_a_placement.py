@@ -3,7 +3,22 @@
 import re
 from collections.abc import Iterator
 
-from hplint.rule import Case, Fault, Finding, near, on_fault, quote
+from hplint.rule import (
+    REPLICATE,
+    Case,
+    Entry,
+    Fault,
+    Finding,
+    Proposal,
+    near,
+    on_fault,
+    parse_placement,
+    quote,
+    remove_fields,
+    remove_item,
+    rewrite,
+    shard,
+)
 
 RULE = on_fault("HPL203", "not-a-placement")
 
@@ -15,7 +30,8 @@ def check(case: Case) -> Iterator[Finding]:
     python = case.plan.dialect == "python"
     for fault in case.faults(RULE.name):
         message, advice = _PROBLEMS[fault.data["problem"]](fault, python)
-        yield Finding(fault.span, message, help=advice, entry=case.entry(fault), field=fault.field)
+        entry = case.entry(fault)
+        yield Finding(fault.span, message, advice, entry, field=fault.field, fixes=_fixes(fault, entry))
 
 
 def _text(fault: Fault, python: bool) -> tuple[str, str]:
@@ -89,6 +105,28 @@ def _axis_key(fault: Fault, python: bool) -> tuple[str, str]:
     value = fault.data["value"]
     shown = "an empty string" if value == "" else f"{quote(value)} ({fault.data['type']})"
     return f"the axis is {shown}, but must be a name such as `tp`", "quote the name if YAML reads it as another type"
+
+
+def _fixes(fault: Fault, entry: Entry | None) -> tuple[Proposal, ...]:
+    if entry is None or fault.field is None:
+        return ()
+    value, problem, shown = fault.data["value"], fault.data["problem"], str(fault.data["value"])
+    found: list[Proposal] = []
+    if problem == "quoted-placement":
+        return (rewrite(fault.span, shown, parse_placement(shown), safe=True),)
+    meant = parse_placement(_meant(value) or "") if isinstance(value, str) else None
+    if problem == "text" and meant:
+        return (rewrite(fault.span, shown, meant, safe=True),)
+    if problem == "value" and type(value) is int and value >= 0:
+        found.append(rewrite(fault.span, shown, shard(value)))
+    if problem == "no-axis" and (placement := fault.data["placement"] or meant):
+        found.append(rewrite(fault.span, shown, {"tp": placement}))
+    if problem == "empty":
+        found.append(rewrite(fault.span, shown, {"tp": REPLICATE}))
+    found.append(remove_item(fault.data["key"], fault.data.get("axis") or fault.data.get("tensor") or shown))
+    if problem in ("text", "value"):
+        found.append(rewrite(fault.span, shown, REPLICATE))
+    return (*found, remove_fields(entry, fault.field))
 
 
 _PROBLEMS = {

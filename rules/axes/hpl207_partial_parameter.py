@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import PARTIAL, Case, Finding, on_plan, quote
+from hplint.rule import PARTIAL, REPLICATE, Case, Finding, on_plan, quote, rewrite
 
 RULE = on_plan("HPL207", "partial-parameter")
 
@@ -12,12 +12,14 @@ def check(case: Case) -> Iterator[Finding]:
         if w.field == "params" and w.placement == PARTIAL and w.axis in ("tp", "cp", "ep"):
             inactive = case.topology.size(w.axis) == 1
             when = f"as soon as {quote(w.axis)} is active, " if inactive else ""
+            span = w.layout.placement_spans.get(w.axis)
             yield Finding(
-                w.layout.placement_spans.get(w.axis, w.axis_span),
+                span or w.axis_span,
                 f"{quote(w.name)} is a parameter and cannot be partial: planning accepts it, but {when}"
                 "the hand-over to FSDP stops",
                 "write `replicate` where every rank holds the whole parameter, else `shard(N)`",
                 w.entry,
                 field="params",
+                fixes=(rewrite(span, "partial", REPLICATE),) if span else (),
                 severity="warning" if inactive else None,
             )

@@ -2,7 +2,24 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Boundary, Case, Entry, Fault, Finding, Related, Text, listing, near, on_plan, quote
+from hplint.rule import (
+    Boundary,
+    Case,
+    Entry,
+    Fault,
+    Finding,
+    Proposal,
+    Related,
+    Span,
+    Text,
+    listing,
+    near,
+    on_plan,
+    quote,
+    remove_fields,
+    remove_item,
+    rename_to_one,
+)
 
 RULE = on_plan("HPL318", "local-attribute")
 
@@ -43,7 +60,18 @@ def _of_fault(case: Case, fault: Fault) -> Finding:
         advice = "dotted paths do not work; match the module that has the attribute" if "." in value else ""
     else:
         message, advice = f"`{_FIELD}` is {fault.data['type']}, but must be a list or tuple of names", ""
-    return Finding(fault.span, message, help=advice, entry=case.entry(fault), field=_FIELD, related=related)
+    entry = case.entry(fault)
+    fixes = _removed(entry, fault.span, value, problem == "twice") if entry else ()
+    return Finding(fault.span, message, advice, entry, field=_FIELD, related=related, fixes=fixes)
+
+
+def _removed(entry: Entry | None, span: Span, name: str, safe: bool = False) -> tuple[Proposal, ...]:
+    """Take a name out; the field with it where no other name is in it."""
+    if entry is None:
+        return ()
+    names = entry.tp_divide_attrs
+    alone = names is None or all(n.span == span for n in names)
+    return (remove_fields(entry, _FIELD) if alone else remove_item(span, name, safe),)
 
 
 def _is_protected(name: str) -> bool:
@@ -52,7 +80,8 @@ def _is_protected(name: str) -> bool:
 
 def _protected(name: Text, entry: Entry | None, module: str | None) -> Finding:
     message = f"{quote(name.value)} may not be divided by tp: it does not depend on the number of local heads"
-    return Finding(name.span, message, help="remove it", entry=entry, module=module, field=_FIELD)
+    fixes = _removed(entry, name.span, name.value)
+    return Finding(name.span, message, "remove it", entry, module, _FIELD, fixes=fixes)
 
 
 def _of_boundary(case: Case, boundary: Boundary, name: Text, indivisible: dict[str, int]) -> Iterator[Finding]:
@@ -68,12 +97,16 @@ def _of_boundary(case: Case, boundary: Boundary, name: Text, indivisible: dict[s
         names = near(name.value, ints)
         advice = f"did you mean {listing(names, 'or')}?" if names else f"it has {listing(ints) or 'no int attributes'}"
         message = f"{quote(name.value)} is no int attribute of the module: the runtime has nothing to divide"
-        yield Finding(name.span, message, help=advice, entry=entry, module=module, field=_FIELD)
+        taken = {*(n.value for n in boundary.tp_divide_attrs or ()), *boundary.auto_divided}
+        fixes = rename_to_one([name.span], name.value, [n for n in names if n not in taken], safe=False)
+        fixes += _removed(entry, name.span, name.value)
+        yield Finding(name.span, message, advice, entry, module, _FIELD, fixes=fixes)
     elif ints[name.value] <= 0 or (tp and ints[name.value] % tp):
         indivisible[module] = ints[name.value]
     elif name.value in boundary.auto_divided and tp and tp > 1:
         message = f"{quote(name.value)} is divided already, for the q/k/v weights are cut on tp: the runtime refuses it"
-        yield Finding(name.span, message, help="remove it", entry=entry, module=module, field=_FIELD)
+        fixes = _removed(entry, name.span, name.value)
+        yield Finding(name.span, message, "remove it", entry, module, _FIELD, fixes=fixes)
 
 
 def _indivisible(case: Case, name: Text, entry: Entry | None, values: dict[str, int]) -> Iterator[Finding]:
@@ -82,4 +115,5 @@ def _indivisible(case: Case, name: Text, entry: Entry | None, values: dict[str, 
     by = f"cannot be divided by tp={tp}" if tp and any(v > 0 for v in values.values()) else "is not positive"
     for module in values:
         message = f"{quote(name.value)} is {shown} and {by}: the runtime refuses it"
-        yield Finding(name.span, message, help="remove it", entry=entry, module=module, field=_FIELD)
+        fixes = _removed(entry, name.span, name.value)
+        yield Finding(name.span, message, "remove it", entry, module, _FIELD, fixes=fixes)

@@ -2,7 +2,18 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Fault, Finding, listing, near, on_fault, quote
+from hplint.rule import (
+    Case,
+    Fault,
+    Finding,
+    Proposal,
+    listing,
+    near,
+    on_fault,
+    quote,
+    remove_item,
+    rename_to_near,
+)
 
 RULE = on_fault("HPL002", "unknown-key")
 
@@ -19,7 +30,13 @@ def check(case: Case) -> Iterator[Finding]:
         is_what, outcome = _SECTIONS[fault.data["section"]]
         message = f"{quote(fault.data['key'])} {is_what}: {outcome}"
         yield Finding(
-            fault.span, message, help=_advice(case, fault), entry=case.entry(fault), field=fault.field, severity="error"
+            fault.span,
+            message,
+            help=_advice(case, fault),
+            entry=case.entry(fault),
+            field=fault.field,
+            fixes=_fixes(case, fault),
+            severity="error",
         )
 
 
@@ -29,3 +46,14 @@ def _advice(case: Case, fault: Fault) -> str:
         return "remove it: in YAML several outputs take the order of the `out_src` keys"
     names = near(key, allowed) if isinstance(key, str) else []
     return f"did you mean {listing(names, 'or')}?" if names else f"allowed are {listing(allowed, most=20)}"
+
+
+def _fixes(case: Case, fault: Fault) -> tuple[Proposal, ...]:
+    key, entry = fault.data["key"], case.entry(fault)
+    if not isinstance(key, str):
+        return ()
+    if key == "out_names" and case.plan.dialect == "yaml":
+        return (remove_item(fault.span, key),)
+    # The key as which this one was read stands in the entry under its own place.
+    taken = [name for name, span in entry.keys.items() if span != fault.span] if entry else []
+    return rename_to_near(fault.span, key, fault.data["allowed"], taken)

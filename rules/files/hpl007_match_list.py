@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, listing, on_fault
+from hplint.rule import AddEntries, Case, Entry, Finding, Proposal, Rewrite, listing, on_fault, plain_fields, quote
 
 RULE = on_fault("HPL007", "match-list")
 
@@ -19,4 +19,20 @@ def check(case: Case) -> Iterator[Finding]:
             advice = f"write `match: {matches[0]}`"
         else:
             advice = f"write {len(matches)} entries, one for each match, or one glob that covers them"
-        yield Finding(fault.span, message, help=advice, entry=case.entry(fault), field="match", severity="error")
+        entry = case.entry(fault)
+        fixes = _fixes(entry) if entry else ()
+        yield Finding(fault.span, message, help=advice, entry=entry, field="match", fixes=fixes, severity="error")
+
+
+def _fixes(entry: Entry) -> tuple[Proposal, ...]:
+    """The entry stays for its first match; further entries say the same of the others."""
+    first, *others = dict.fromkeys(m.value for m in entry.matches)
+    fields = plain_fields(entry)
+    if "match" in entry.broken or (others and fields is None):
+        return ()
+    shorter = Rewrite(entry.values["match"], first)
+    if not others:
+        return (Proposal(f"replace the list by {quote(first)}", (shorter,), safe=True),)
+    more = AddEntries(tuple({"match": m, **(fields or {})} for m in others), after=entry)
+    title = f"split the entry into {len(others) + 1}, one for each of {listing((first, *others))}"
+    return (Proposal(title, (shorter, more), safe=True),)

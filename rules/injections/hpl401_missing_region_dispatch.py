@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, Injection, injections, on_injection, quote
+from hplint.rule import Boundary, Case, Finding, Injection, Proposal, injections, on_injection, quote, set_field
 
 RULE = on_injection("HPL401", "missing-region-dispatch")
 
@@ -18,18 +18,19 @@ def check(case: Case) -> Iterator[Finding]:
             if boundary.region_dispatch is not None or not case.is_settled(boundary, "region_dispatch"):
                 continue
             if injection.field == "local_compute_fn" or boundary.local_compute_fn is None:
-                yield _finding(injection, boundary.fqn, None)
+                yield _finding(injection, boundary, None)
 
 
-def _finding(injection: Injection, module: str | None, severity: str | None) -> Finding:
+def _finding(injection: Injection, boundary: Boundary | None, severity: str | None) -> Finding:
     return Finding(
         injection.entry.keys[injection.field],
         f"`{injection.field}` without `region_dispatch`: nothing says whether DTensors may enter the function, and the "
         "runtime refuses it",
         _advice(injection),
         injection.entry,
-        module,
+        boundary.fqn if boundary else None,
         injection.field,
+        fixes=(_fix(injection, boundary),),
         severity=severity,
     )
 
@@ -48,3 +49,17 @@ def _advice(injection: Injection) -> str:
         "write `region_dispatch: false` if it communicates or calls custom kernels, `region_dispatch: true` if it only "
         "calls torch operations"
     )
+
+
+def _fix(injection: Injection, boundary: Boundary | None) -> Proposal:
+    """What the source decides is safe; where it does not, any function may be called with plain tensors."""
+    shipped, field = injection.shipped, "region_dispatch"
+    effect = injection.reading.effect if injection.reading else None
+    if (shipped and shipped.context) or (effect and effect.answer == "yes"):
+        return set_field(injection.entry, field, False, safe=True)
+    if boundary and boundary.local_compute_fn and boundary.inner_wrapper:
+        return set_field(injection.entry, field, False, why="for two functions share it")
+    if effect and effect.answer == "no":
+        return set_field(injection.entry, field, True, safe=True)
+    unread = f"{quote(effect.what)} ({effect.place}) may communicate" if effect and effect.what else "it cannot be read"
+    return set_field(injection.entry, field, False, why=f"for {unread}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Entry, Finding, on_injection
+from hplint.rule import Case, Entry, Finding, on_injection, remove_fields
 
 RULE = on_injection("HPL402", "redundant-region-dispatch")
 
@@ -33,4 +33,5 @@ def _finding(entry: Entry, module: str | None) -> Finding:
         entry,
         module,
         "region_dispatch",
+        fixes=(remove_fields(entry, "region_dispatch", safe=True),),
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Entry, Finding, on_injection
+from hplint.rule import Case, Entry, Finding, on_injection, remove_injection, set_field
 
 RULE = on_injection("HPL403", "unpaired-inner-field")
 
@@ -30,4 +30,7 @@ def _finding(entry: Entry, here: str, module: str | None) -> Finding:
     else:
         message = "`inner_target` without `inner_wrapper`: there is nothing to wrap it with, and the runtime refuses it"
         advice = "add an `inner_wrapper`, or remove `inner_target`"
-    return Finding(entry.keys[here], message, advice, entry, module, here)
+    fixes = remove_injection(entry, here)
+    if here == "inner_wrapper":
+        fixes = (set_field(entry, "inner_target", "self"), *fixes)
+    return Finding(entry.keys[here], message, advice, entry, module, here, fixes=fixes)

@@ -2,7 +2,22 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Boundary, Case, Finding, ModuleTree, listing, near, on_injection, quote
+from hplint.rule import (
+    Boundary,
+    Case,
+    Entry,
+    Finding,
+    ModuleTree,
+    Proposal,
+    Text,
+    listing,
+    near,
+    on_injection,
+    quote,
+    remove_injection,
+    rename,
+    rename_to_near,
+)
 
 RULE = on_injection("HPL404", "unknown-inner-target")
 
@@ -25,6 +40,7 @@ def check(case: Case) -> Iterator[Finding]:
             entry,
             boundary.fqn,
             "inner_target",
+            fixes=_fixes(target, children, entry),
         )
 
 
@@ -40,3 +56,9 @@ def _advice(name: str, children: tuple[str, ...]) -> str:
     if found := near(name, ("self", *children)):
         return f"did you mean {listing(found, 'or')}?"
     return f"name the module itself (`self`) or a direct child: {listing(children) or 'it has none'}"
+
+
+def _fixes(target: Text, children: tuple[str, ...], entry: Entry) -> tuple[Proposal, ...]:
+    fixes = rename_to_near(target.span, target.value, ("self", *children))
+    itself = rename(target.span, target.value, "self")
+    return (*fixes, itself, *remove_injection(entry, "inner_target"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Entry, Finding, on_injection, quote
+from hplint.rule import Case, Entry, Finding, on_injection, quote, set_field
 
 RULE = on_injection("HPL406", "missing-inner-out-src")
 
@@ -37,4 +37,5 @@ def _finding(entry: Entry, module: str | None) -> Finding:
         entry,
         module,
         "inner_target",
+        fixes=(set_field(entry, "inner_out_src", "first_input"),),
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, near, on_fault, quote
+from hplint.rule import Case, Finding, near, on_fault, quote, rewrite
 
 RULE = on_fault("HPL407", "invalid-inner-out-src")
 
@@ -19,6 +19,7 @@ def check(case: Case) -> Iterator[Finding]:
         else:
             what = f"is {data['type']}"
         message = f"`inner_out_src` {what}, but must be `first_input` or a mapping with placements"
-        meant = isinstance(data["value"], str) and near(data["value"], ("first_input",))
+        meant = isinstance(data["value"], str) and bool(near(data["value"], ("first_input",)))
         advice = "did you mean `first_input`?" if meant else _FORMS
-        yield Finding(fault.span, message, help=advice, entry=case.entry(fault), field="inner_out_src")
+        fixes = (rewrite(fault.span, str(data["value"]), "first_input", safe=meant),)
+        yield Finding(fault.span, message, advice, case.entry(fault), field="inner_out_src", fixes=fixes)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Entry, Finding, injections, on_injection, quote
+from hplint.rule import Case, Entry, Finding, injections, on_injection, quote, rewrite
 
 RULE = on_injection("HPL409", "wrapper-cannot-dispatch")
 
@@ -29,4 +29,5 @@ def _finding(entry: Entry, name: str, module: str | None) -> Finding:
         entry,
         module,
         "region_dispatch",
+        fixes=(rewrite(entry.values["region_dispatch"], "true", False, safe=True),),
     )

@@ -2,7 +2,19 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Fault, Finding, listing, on_fault, quote
+from hplint.rule import (
+    Case,
+    Entry,
+    Fault,
+    Finding,
+    Proposal,
+    listing,
+    on_fault,
+    quote,
+    remove_entry,
+    rename,
+    rename_to_one,
+)
 
 RULE = on_fault("HPL101", "unknown-module")
 
@@ -12,7 +24,8 @@ def check(case: Case) -> Iterator[Finding]:
         entry = case.entry(fault)
         name = next((m.value for m in entry.matches if m.span == fault.span), "") if entry else ""
         message, advice = _worded(name, fault)
-        yield Finding(fault.span, f"{message}, so the runtime refuses the plan", help=advice, entry=entry)
+        fixes = _fixes(name, fault, entry) if entry else ()
+        yield Finding(fault.span, f"{message}, so the runtime refuses the plan", advice, entry, fixes=fixes)
 
 
 def _worded(name: str, fault: Fault) -> tuple[str, str]:
@@ -41,3 +54,13 @@ def _worded(name: str, fault: Fault) -> tuple[str, str]:
         return unknown, f"did you mean {listing(close, 'or')}?"
     parent = quote(data["parent"]) if data["parent"] else "the model"
     return unknown, f"{parent} has {listing(data['children'])}" if data["children"] else f"{parent} has no children"
+
+
+def _fixes(name: str, fault: Fault, entry: Entry) -> tuple[Proposal, ...]:
+    close = fault.data["near"]
+    if fault.data["problem"] == "parameter":
+        return (rename(fault.span, name, fault.data["owner"]),)
+    if close:
+        return rename_to_one([fault.span], name, close, sure=fault.data["problem"] != "spelling")
+    # No other number is more likely than the next: there is nothing to say what was meant.
+    return (remove_entry(entry),) if len(entry.matches) == 1 else ()

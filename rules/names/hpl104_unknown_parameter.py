@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Coverage, Declared, Finding, listing, on_plan, quote
+from hplint.rule import Case, Coverage, Declared, Finding, Proposal, listing, on_plan, quote, remove_item, rename_to_one
 
 RULE = on_plan("HPL104", "unknown-parameter")
 
@@ -37,6 +37,7 @@ def check(case: Case) -> Iterator[Finding]:
             parameter.boundary.origin.get("params"),
             parameter.boundary.fqn,
             "params",
+            fixes=() if stacked else _fixes(parameter, coverage),
             severity="warning" if idle else None,
         )
 
@@ -50,3 +51,13 @@ def _help(parameter: Declared, coverage: Coverage, stacked: bool) -> str:
     if not names:
         return "the module has no parameters at all"
     return f"parameters here: {listing(names)} (paths are relative to the boundary)"
+
+
+def _fixes(parameter: Declared, coverage: Coverage) -> tuple[Proposal, ...]:
+    span, declared = parameter.layout.name_span, parameter.boundary.params or {}
+    if span is None:
+        return ()
+    meant = [name for name in coverage.meant(parameter) if name not in declared]
+    # A name without its last part, or with the boundary's own in front, has one reading.
+    sure = any(n.startswith(f"{parameter.path}.") or parameter.path.endswith(f".{n}") for n in meant)
+    return rename_to_one([span], parameter.path, meant, sure=sure) or (remove_item(span, parameter.path),)

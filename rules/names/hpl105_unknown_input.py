@@ -2,7 +2,19 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import INPUT_FIELDS, Boundary, Case, Finding, Module, Related, listing, near, on_plan, quote
+from hplint.rule import (
+    INPUT_FIELDS,
+    Boundary,
+    Case,
+    Finding,
+    Module,
+    Related,
+    listing,
+    near,
+    on_plan,
+    quote,
+    rename_to_one,
+)
 
 RULE = on_plan("HPL105", "unknown-input")
 DERIVED_NAMES = {"embed": "input", "moe_mlp": "x_BLD"}
@@ -48,6 +60,9 @@ def _unknown(
     field, span = places[0]
     named = _named(module)
     wanted = f"did you mean {listing(meant, 'or')}? " if meant else ""
+    choices = [n for n in meant if n not in (boundary.in_src or ()) and n not in (boundary.in_dst or ())]
+    # The only key is bound to the first input whatever it says: another one would be laid out instead.
+    safe = not takes_any and (not alone or choices == named[:1])
     harmless = alone or takes_any or _is_identity(case, boundary, key)
     yield Finding(
         span,
@@ -57,6 +72,7 @@ def _unknown(
         boundary.fqn,
         field,
         tuple(Related("named here too", other) for _, other in places[1:]),
+        rename_to_one((span for _, span in places), key, choices, safe),
         severity="warning" if harmless else None,
     )
 

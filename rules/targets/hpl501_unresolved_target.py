@@ -1,8 +1,24 @@
 """HPL501 unresolved-target: a `_target_` that names nothing, or nothing callable (R16-R23, S53)."""
 
 from collections.abc import Iterator
+from typing import Any
 
-from hplint.rule import Case, Entry, Fault, Finding, Injection, injections, listing, near, on_injection, quote
+from hplint.rule import (
+    Case,
+    Entry,
+    Fault,
+    Finding,
+    Injection,
+    Proposal,
+    Text,
+    injections,
+    listing,
+    near,
+    on_injection,
+    quote,
+    rename,
+    rename_to_one,
+)
 
 RULE = on_injection("HPL501", "unresolved-target", "error", "unresolved-target")
 
@@ -11,7 +27,7 @@ def check(case: Case) -> Iterator[Finding]:
     for fault in case.faults(RULE.name):
         yield _unreadable(case, fault)
     for injection in injections(case):
-        if injection.reading and (finding := _target(injection)):
+        if injection.reading and (finding := _target(case, injection)):
             yield finding
     if case.targets:
         for entry in case.plan.entries:
@@ -38,7 +54,8 @@ def _module_type(case: Case, entry: Entry) -> Finding | None:
     else:
         message = f"{quote(found.parent)} has no {quote(found.part)}: {quote(kind.value)} cannot be imported"
         advice, severity = _meant(found.near), None if found.certain else "warning"
-    return Finding(kind.span, message, advice, entry, None, "module_type", severity=severity)
+    fixes = _corrected(case, kind, found, severity is None)
+    return Finding(kind.span, message, advice, entry, None, "module_type", fixes=fixes, severity=severity)
 
 
 def _in_model(case: Case, dotted: str) -> bool:
@@ -47,22 +64,24 @@ def _in_model(case: Case, dotted: str) -> bool:
 
 def _unreadable(case: Case, fault: Fault) -> Finding:
     data = fault.data
+    fixes: tuple[Proposal, ...] = ()
     if data["problem"] == "missing":
         message = "the target has no `_target_`: nothing names the function to call"
         written = near("_target_", [k for k in data["keys"] if isinstance(k, str)])
         advice = "add `_target_: package.function`"
         if written:
             advice = f"did you mean `_target_` instead of {quote(written[0])}?"
+            fixes = tuple(rename(data["keys"][k], k, "_target_", safe=len(written) == 1) for k in written)
     elif data["problem"] == "empty-part":
         message = f"{quote(data['value'])} has an empty part: it is no dotted path to a function"
         advice = "write it as package.module.function"
     else:
         message = f"`_target_` is {quote(data['value'])}, not the dotted path of a function: it is refused"
         advice = "write it as package.module.function"
-    return Finding(fault.span, message, advice, case.entry(fault), None, fault.field)
+    return Finding(fault.span, message, advice, case.entry(fault), None, fault.field, fixes=fixes)
 
 
-def _target(injection: Injection) -> Finding | None:
+def _target(case: Case, injection: Injection) -> Finding | None:
     reading, path = injection.reading, injection.path.value
     assert reading is not None
     found = reading.found
@@ -77,27 +96,30 @@ def _target(injection: Injection) -> Finding | None:
     if reading.is_own:
         return None  # A name that some function of the plan's own file binds.
     if reading.is_hyper_parallel and not found.package_found:
-        return _not_installed(injection)
+        return _not_installed(case, injection)
     if not found.package_found:
         message = f"the package {quote(found.part)} is not found here, so {quote(path)} is not checked"
         advice = _meant(found.near) or "name its folder with --src, or install it beside hplint"
-        return _finding(injection, message, advice, "warning")
+        fixes = _corrected(case, injection.path, found, False)
+        return _finding(injection, message, advice, "warning", fixes)
     message = f"{quote(found.parent)} has no {quote(found.part)}: {quote(path)} cannot be imported"
     advice = reading.migration or _meant(found.near)
-    return _finding(injection, message, advice, None if found.certain else "warning")
+    fixes = _moved(case, injection) or _corrected(case, injection.path, found, found.certain)
+    return _finding(injection, message, advice, None if found.certain else "warning", fixes)
 
 
-def _not_installed(injection: Injection) -> Finding | None:
+def _not_installed(case: Case, injection: Injection) -> Finding | None:
     reading, path = injection.reading, injection.path.value
     assert reading is not None
     if reading.migration:
         message = f"{quote(path)} is a path that newer versions of HyperParallel lack"
-        return _finding(injection, message, reading.migration, "warning")
+        return _finding(injection, message, reading.migration, "warning", _moved(case, injection))
     if reading.shipped and reading.shipped.dotted == path:
         return None
     if reading.near_shipped and not reading.shipped:
         message = f"{quote(path)} is not among the functions that HyperParallel ships there"
-        return _finding(injection, message, _meant(reading.near_shipped), "warning")
+        fixes = _renamed(case, injection.path, list(reading.near_shipped), False)
+        return _finding(injection, message, _meant(reading.near_shipped), "warning", fixes)
     message = f"HyperParallel is not installed here, so {quote(path)} is not checked"
     return _finding(injection, message, "install it beside hplint, or name its folder with --src", "info")
 
@@ -106,7 +128,33 @@ def _meant(names: tuple[str, ...]) -> str:
     return f"did you mean {listing(names, 'or')}?" if names else ""
 
 
-def _finding(injection: Injection, message: str, advice: str, severity: str | None) -> Finding:
+def _moved(case: Case, injection: Injection) -> tuple[Proposal, ...]:
+    """The path of newer versions. The table may not fit the version that will run."""
+    new = injection.reading.moved if injection.reading else ""
+    return _renamed(case, injection.path, [new] if new else [], False)
+
+
+def _corrected(case: Case, path: Text, missing: Any, safe: bool) -> tuple[Proposal, ...]:
+    """The paths that name something once the part that failed is spelled as one of the names there are."""
+    if hasattr(missing, "definitions"):
+        return ()
+    lead = f"{missing.parent}." if missing.parent else ""
+    behind = path.value.removeprefix(f"{lead}{missing.part}")
+    paths = [f"{lead}{name}{behind}" for name in missing.near]
+    found = [p for p in paths if case.targets and hasattr(case.targets.read(p).found, "definitions")]
+    return _renamed(case, path, found, safe)
+
+
+def _renamed(case: Case, path: Text, names: list[str], safe: bool) -> tuple[Proposal, ...]:
+    # A name of Python code is bound by an import: it is not renamed by writing another one.
+    if case.plan.source.cut(path.span).strip("\"'") != path.value:
+        return ()
+    return rename_to_one([path.span], path.value, names, safe)
+
+
+def _finding(
+    injection: Injection, message: str, advice: str, severity: str | None, fixes: tuple[Proposal, ...] = ()
+) -> Finding:
     return Finding(
         injection.path.span,
         message,
@@ -114,5 +162,6 @@ def _finding(injection: Injection, message: str, advice: str, severity: str | No
         injection.entry,
         None,
         injection.field,
+        fixes=fixes,
         severity=severity or injection.severity,
     )

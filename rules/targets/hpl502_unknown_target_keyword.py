@@ -2,7 +2,18 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, Target, injections, listing, near, on_injection, quote
+from hplint.rule import (
+    Case,
+    Finding,
+    Target,
+    injections,
+    listing,
+    near,
+    on_injection,
+    quote,
+    remove_item,
+    rename_to_near,
+)
 
 RULE = on_injection("HPL502", "unknown-target-keyword")
 
@@ -18,6 +29,8 @@ def check(case: Case) -> Iterator[Finding]:
             known = [n for s in signatures for n in s.names if n not in injection.all_context]
             shipped = any(s.shipped for s in signatures)
             swallows = any(s.of_kind("var_keyword") for s in signatures)
+            free = [n for n in known if n not in injection.value.keywords]
+            fixes = rename_to_near(keyword.key_span, name, free, safe=not shipped)
             yield Finding(
                 keyword.key_span,
                 f"{quote(signatures[0].name)} has no parameter {quote(name)}: the configuration is refused"
@@ -26,6 +39,7 @@ def check(case: Case) -> Iterator[Finding]:
                 injection.entry,
                 None,
                 injection.field,
+                fixes=(*fixes, remove_item(keyword.key_span, name)),
                 severity="warning" if shipped else injection.severity,
             )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, Target, injections, listing, on_injection, quote
+from hplint.rule import Case, Finding, Target, injections, listing, on_injection, quote, remove_item
 
 RULE = on_injection("HPL503", "reserved-target-keyword")
 
@@ -20,5 +20,6 @@ def check(case: Case) -> Iterator[Finding]:
                     injection.entry,
                     None,
                     injection.field,
+                    fixes=(remove_item(keyword.key_span, name, safe=True),),
                     severity=injection.severity,
                 )

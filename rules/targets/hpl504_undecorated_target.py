@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, injections, listing, on_injection, quote
+from hplint.rule import Case, Finding, injections, listing, on_injection, quote, remove_injection
 
 RULE = on_injection("HPL504", "undecorated-target")
 
@@ -25,6 +25,7 @@ def check(case: Case) -> Iterator[Finding]:
             injection.entry,
             None,
             injection.field,
+            fixes=remove_injection(injection.entry, injection.field),
             severity="warning" if signature.shipped else injection.severity,
         )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, Target, injections, listing, on_injection, quote
+from hplint.rule import AddItem, Case, Finding, Injection, Proposal, Target, injections, listing, on_injection, quote
 
 RULE = on_injection("HPL507", "missing-target-keyword")
 
@@ -29,5 +29,16 @@ def check(case: Case) -> Iterator[Finding]:
                 injection.entry,
                 None,
                 injection.field,
+                fixes=(_fix(injection, missing),),
                 severity="warning" if signatures[0].shipped else injection.severity,
             )
+
+
+def _fix(injection: Injection, missing: list[str]) -> Proposal:
+    """Values that fit, for want of the right ones."""
+    reading = injection.reading
+    assert reading is not None
+    signature = reading.signatures[0]
+    declared = [p for n in missing if (p := signature.parameter(n))]
+    changes = tuple(AddItem(injection.entry, injection.field, p.name, reading.example(signature, p)) for p in declared)
+    return Proposal(f"add {listing(missing)}, with values that must be looked over", changes)

@@ -2,6 +2,7 @@
 shipped factory against the module's children (R170)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from hplint.rule import (
@@ -10,14 +11,20 @@ from hplint.rule import (
     Finding,
     Injection,
     Module,
+    ModuleTree,
+    Proposal,
     injections,
     listing,
+    narrow_injection,
     on_injection,
     quote,
+    remove_injection,
     replacements,
 )
 
 RULE = on_injection("HPL508", "compute-signature")
+ANY_KEYWORD = "declare every input of the forward that callers pass; keywords beyond those cannot be taken"
+"""The advice where nothing is wrong as long as callers pass no further keywords."""
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -32,15 +39,41 @@ def check(case: Case) -> Iterator[Finding]:
         needs = injection.shipped.needs_children if injection.shipped else ()
         if not returned and not needs:
             continue
-        replaced = {n for _, _, names in replacements(case) for n in names}
-        for boundary in injection.boundaries:
-            module = tree.modules.get(boundary.fqn)
-            if module is None or module.forward is None or boundary.fqn in replaced:
-                continue
-            if lacks := [n for n in needs if n not in (*tree.children(boundary.fqn), *module.parameters)]:
-                yield _without(injection, module, lacks)
-            elif returned and not _changed_before(case, boundary):
-                yield from _compare(injection, module, returned)
+        found = list(_of_injection(case, tree, injection, returned, needs))
+        fixes = _fixes(case, injection, {f.module for f in found if f.help != ANY_KEYWORD})
+        yield from (replace(f, fixes=() if f.help == ANY_KEYWORD else fixes) for f in found)
+
+
+def _of_injection(
+    case: Case, tree: ModuleTree, injection: Injection, returned: tuple[Any, ...], needs: tuple[str, ...]
+) -> Iterator[Finding]:
+    replaced = {n for _, _, names in replacements(case) for n in names}
+    for boundary in injection.boundaries:
+        module = tree.modules.get(boundary.fqn)
+        if module is None or module.forward is None or boundary.fqn in replaced:
+            continue
+        if lacks := [n for n in needs if n not in (*tree.children(boundary.fqn), *module.parameters)]:
+            yield _without(injection, module, lacks)
+        elif returned and not _changed_before(case, boundary):
+            yield from _compare(injection, module, returned)
+
+
+def _fixes(case: Case, injection: Injection, wrong: set[str | None]) -> tuple[Proposal, ...]:
+    """Inject into the modules that it fits, or nowhere."""
+    right = [b.fqn for b in injection.boundaries if b.fqn not in wrong]
+    narrowed = narrow_injection(injection.entry, "local_compute_fn", right) if right else ()
+    removed = remove_injection(injection.entry, "local_compute_fn")
+    # What an earlier entry injects there would count again, and may fit no better.
+    hits = case.resolved.hits if case.resolved else {}
+    others = [
+        i.entry
+        for i in injections(case, "local_compute_fn")
+        if i.entry.index in hits and not wrong.isdisjoint((*hits[i.entry.index].merged, *hits[i.entry.index].inserted))
+    ]
+    if len(others) > 1:
+        changes = tuple(c for e in others for c in remove_injection(e, "local_compute_fn")[0].changes)
+        removed += (Proposal(f"remove `local_compute_fn` from {len(others)} entries", changes),)
+    return (*narrowed, *removed)
 
 
 def _without(injection: Injection, module: Module, lacks: list[str]) -> Finding:
@@ -70,8 +103,7 @@ def _compare(injection: Injection, module: Module, returned: tuple[Any, ...]) ->
     elif not unknown and any(p.kind == "var_keyword" for p in module.forward or ()):
         name = returned[0].signature.name
         does = f"{quote(name)} takes no further keywords, but {_spell(module)} does: a call that passes one fails"
-        advice = "declare every input of the forward that callers pass; keywords beyond those cannot be taken"
-        yield _finding(injection, module, does, "warning", advice)
+        yield _finding(injection, module, does, "warning", ANY_KEYWORD)
 
 
 def _fault(returned: Any, module: Module) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, on_injection
+from hplint.rule import SHARDING_FIELDS, Case, Finding, on_injection, remove_fields
 
 RULE = on_injection("HPL513", "replacement-condition")
 
@@ -10,6 +10,8 @@ RULE = on_injection("HPL513", "replacement-condition")
 def check(case: Case) -> Iterator[Finding]:
     for entry in case.plan.entries:
         if entry.replace_module and entry.when and entry.when.value in ("cp", "ep"):
+            # Fields that shard would count on every run as well.
+            alone = entry.keys.keys().isdisjoint(SHARDING_FIELDS)
             yield Finding(
                 entry.when.span,
                 f"`when: {entry.when.value}` beside `replace_module`: modules are replaced before any axis "
@@ -18,4 +20,5 @@ def check(case: Case) -> Iterator[Finding]:
                 entry,
                 None,
                 "when",
+                fixes=(remove_fields(entry, "when", safe=alone),),
             )

@@ -26,7 +26,7 @@ def test_findings_exit_with_1_and_are_told_at_once(hplint: Call) -> None:
     assert (code, err) == (1, "")
     assert lines[0].startswith("plans/bad.yaml:1:10: HPL101 ")
     assert lines[1].startswith("plans/bad.yaml:5:26: HPL203 ")
-    assert lines[-1] == "Found 2 errors in 1 file (1 plan checked)."
+    assert lines[-2:] == ["Found 2 errors in 1 file (1 plan checked).", "2 fixable with --fix."]
 
 
 def test_check_is_what_happens_without_a_command(hplint: Call) -> None:
@@ -43,7 +43,7 @@ def test_without_paths_the_current_folder_is_checked(
 
 def test_the_full_format_shows_the_place_and_the_way_out(hplint: Call) -> None:
     out = hplint("plans/bad.yaml", *MODEL)[1]
-    assert out.startswith("plans/bad.yaml:1:10: HPL101 unknown-module (error)\n")
+    assert out.startswith("plans/bad.yaml:1:10: HPL101 unknown-module (error) [*]\n")
     assert "1 │ - match: model.layers.0.mpl\n    │          ^^^^^^^^^^^^^^^^^^\n" in out
     assert "\n  help: " in out
 
@@ -111,7 +111,7 @@ def test_show_files_lists_plans_and_checks_nothing(hplint: Call) -> None:
 
 def test_an_output_file_gets_the_report_and_the_terminal_the_summary(hplint: Call, project: Path) -> None:
     code, out, _ = hplint("plans", "--output-format", "json", "--output-file", "report.json", *MODEL)
-    assert code == 1 and out == "Found 2 errors in 1 file (2 plans checked).\n"
+    assert code == 1 and out == "Found 2 errors in 1 file (2 plans checked).\n2 fixable with --fix.\n"
     assert json.loads((project / "report.json").read_text(encoding="utf-8"))["files"] == 2
     assert [p.name for p in project.iterdir() if "tmp" in p.name] == []
 
