@@ -11,7 +11,7 @@ from hplint.plan.placement import Placement
 def plain_fields(entry: Entry, fields: Iterable[str] | None = None) -> dict[str, Any] | None:
     """Field name -> plain value (placements as objects) of the fields that were written, in writing order and without
     ``match``; of ``fields`` alone, if given. None where one of them could not be read."""
-    names = [f for f in entry.keys if f != "match"] if fields is None else [f for f in fields if f in entry.keys]
+    names = [f for f in entry.keys if f != "match"] if fields is None else [f for f in entry.keys if f in set(fields)]
     found: dict[str, Any] = {}
     for name in names:
         if name in entry.broken:

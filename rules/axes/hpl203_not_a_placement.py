@@ -125,7 +125,8 @@ def _fixes(fault: Fault, entry: Entry | None) -> tuple[Proposal, ...]:
         found.append(rewrite(fault.span, shown, {"tp": REPLICATE}))
     found.append(remove_item(fault.data["key"], fault.data.get("axis") or fault.data.get("tensor") or shown))
     if problem in ("text", "value"):
-        found.append(rewrite(fault.span, shown, REPLICATE))
+        # A parameter must stay covered; of an input or output, nothing need be said of an axis.
+        found.insert(0 if fault.field == "params" else len(found), rewrite(fault.span, shown, REPLICATE))
     return (*found, remove_fields(entry, fault.field))
 
 

@@ -69,9 +69,9 @@ def _removed(entry: Entry | None, span: Span, name: str, safe: bool = False) -> 
     """Take a name out; the field with it where no other name is in it."""
     if entry is None:
         return ()
-    names = entry.tp_divide_attrs
+    names, item = entry.tp_divide_attrs, remove_item(span, name, safe)
     alone = names is None or all(n.span == span for n in names)
-    return (remove_fields(entry, _FIELD) if alone else remove_item(span, name, safe),)
+    return (remove_fields(entry, _FIELD), item) if alone else (item,)
 
 
 def _is_protected(name: str) -> bool:
