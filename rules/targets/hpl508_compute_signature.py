@@ -40,7 +40,7 @@ def check(case: Case) -> Iterator[Finding]:
         if not returned and not needs:
             continue
         found = list(_of_injection(case, tree, injection, returned, needs))
-        fixes = _fixes(case, injection, {f.module for f in found if f.help != ANY_KEYWORD})
+        fixes = _fixes(case, injection, {f.module for f in found if f.module is not None and f.help != ANY_KEYWORD})
         yield from (replace(f, fixes=() if f.help == ANY_KEYWORD else fixes) for f in found)
 
 
@@ -58,22 +58,31 @@ def _of_injection(
             yield from _compare(injection, module, returned)
 
 
-def _fixes(case: Case, injection: Injection, wrong: set[str | None]) -> tuple[Proposal, ...]:
+def _fixes(case: Case, injection: Injection, wrong: set[str]) -> tuple[Proposal, ...]:
     """Inject into the modules that it fits, or nowhere."""
-    right = [b.fqn for b in injection.boundaries if b.fqn not in wrong]
-    narrowed = narrow_injection(injection.entry, "local_compute_fn", right) if right else ()
-    removed = remove_injection(injection.entry, "local_compute_fn")
-    # What an earlier entry injects there would count again, and may fit no better.
-    hits = case.resolved.hits if case.resolved else {}
-    others = [
-        i.entry
-        for i in injections(case, "local_compute_fn")
-        if i.entry.index in hits and not wrong.isdisjoint((*hits[i.entry.index].merged, *hits[i.entry.index].inserted))
-    ]
-    if len(others) > 1:
-        changes = tuple(c for e in others for c in remove_injection(e, "local_compute_fn")[0].changes)
-        removed += (Proposal(f"remove `local_compute_fn` from {len(others)} entries", changes),)
-    return (*narrowed, *removed)
+    field, right = "local_compute_fn", [b.fqn for b in injection.boundaries if b.fqn not in wrong]
+    narrowed = narrow_injection(injection.entry, field, right) if right else ()
+    return (*narrowed, *remove_injection(injection.entry, field), *_everywhere(case, wrong))
+
+
+def _everywhere(case: Case, wrong: set[str]) -> tuple[Proposal, ...]:
+    """The same for all entries that inject something there: what an earlier one injects would count again, and may fit
+    no better."""
+    field, count = "local_compute_fn", 0
+    changes: list[Any] = []
+    for injection in injections(case, field):
+        hits = case.resolved.hits.get(injection.entry.index) if case.resolved else None
+        landed = (*hits.merged, *hits.inserted) if hits else ()
+        if wrong.isdisjoint(landed):
+            continue
+        right = [fqn for fqn in landed if fqn not in wrong]
+        fix = narrow_injection(injection.entry, field, right) if right else remove_injection(injection.entry, field)
+        if not fix:
+            return ()
+        changes += fix[0].changes
+        count += 1
+    title = f"inject nothing into {listing(sorted(wrong), most=3)}, in {count} entries"
+    return (Proposal(title, tuple(changes)),) if count > 1 else ()
 
 
 def _without(injection: Injection, module: Module, lacks: list[str]) -> Finding:

@@ -224,6 +224,10 @@ EFFECTS = [
     ("import ext\ndef f(x): return ext.fused(x)", "unknown", ""),
     ("import torch\ndef f(module, x): return torch.relu(module.up(x)).sum() + len(x)", "no", ""),
     ("def f(mesh):\n    def c(module, x): return module(x)\n    return c", "no", ""),
+    ("import torch.distributed as dist\ndef f(x):\n    op = dist.all_reduce\n    op(x)", "unknown", ""),
+    ("import functools, torch\ndef f(x): functools.partial(torch.ops.my_ops.fused, x)()", "unknown", ""),
+    ("import torch.distributed as dist\ndef f(x: dist.Work): return x + 1", "no", ""),
+    ("import torch.distributed as dist\ndef f(x): return dist.ReduceOp.SUM", "no", ""),
 ]
 
 
