@@ -22,7 +22,6 @@ REMAINS: dict[str, str] = {
     "HPL303": "the word that is meant leaves a contract that lacks another field",
     "HPL405": "the wrapper that is meant, and the boundary without one, are refused on this topology",
     "HPL504": "without the injection nothing computes the experts",
-    "HPL508": "two entries inject the same function, and each fix removes one of them",
 }
 """Code -> why some cases keep it."""
 
