@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hplint.fix.edit import CannotRealise
 from hplint.lint.diagnostic import Diagnostic, Edit, Fix
-from hplint.lint.proposal import Change, Draft, Proposal
+from hplint.lint.proposal import AddItem, Change, Draft, Proposal, Remove, RemoveEntry, SetField
 from hplint.lint.request import CheckedPlan, Run
 from hplint.plan.plan import Plan
 from hplint.resolve.topology import Topology
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Realiser:
-    """Turns the proposals of one run into edits; every text is read once."""
+    """Turns the proposals of one run into edits; every text is read once. ``plans`` are all plans of the run: a draft
+    suits every topology of its plan."""
 
+    plans: Sequence[CheckedPlan] = ()
     read: "dict[int, tuple[Plan, PlanStyle]]" = field(default_factory=dict)
 
     def edits(self, checked: CheckedPlan, proposal: Proposal) -> tuple[Edit, ...]:
         """The edits of a proposal for a plan, drafts worked out. Raises CannotRealise."""
         plan = checked.plan
-        changes = self._expanded(checked, proposal.changes)
+        changes = whole_entries(plan, self._expanded(checked, proposal.changes))
         if plan.dialect == "python":
             edits = _python(plan.source, plan, changes)
         else:
@@ -55,25 +57,37 @@ class Realiser:
             known = self.read[id(plan)] = (plan, read_plan(plan.source, plan))
         return known[1]
 
-    @staticmethod
-    def _expanded(checked: CheckedPlan, changes: Sequence[Change]) -> list[Change]:
+    def _expanded(self, checked: CheckedPlan, changes: Sequence[Change]) -> list[Change]:
         expanded: list[Change] = []
         for change in changes:
             if isinstance(change, Draft):
-                expanded += _draft(checked, change)
+                expanded += self._draft(checked, change)
             else:
                 expanded.append(change)
         return expanded
 
-
-def _draft(checked: CheckedPlan, change: Draft) -> Sequence[Change]:
-    try:
+    def _draft(self, checked: CheckedPlan, change: Draft) -> Sequence[Change]:
         from hplint.fix.draft import expand
-    except ImportError:
-        raise CannotRealise("drafts are not there yet") from None
-    if checked.tree is None or checked.resolved is None:
-        raise CannotRealise("a contract is drafted from the model, and none is known")
-    return expand(change, checked.plan, checked.tree, checked.topology, checked.resolved)
+
+        if checked.tree is None or checked.resolved is None:
+            raise CannotRealise("a contract is drafted from the model, and none is known")
+        others = [p.topology for p in self.plans if p.plan is checked.plan and p is not checked]
+        return expand(change, checked.plan, checked.tree, checked.topology, checked.resolved, others, checked.targets)
+
+
+def whole_entries(plan: Plan, changes: Sequence[Change]) -> Sequence[Change]:
+    """The same changes, but entries of which nothing would be left besides ``match`` and ``when`` go as a whole."""
+    removed = {c.span for c in changes if isinstance(c, Remove)}
+    given = {c.entry.index for c in changes if isinstance(c, SetField | AddItem)}
+    bare = [
+        entry
+        for entry in plan.entries
+        if not removed.isdisjoint(entry.keys.values()) and entry.index not in given and not entry.broken
+        and all(span in removed for field, span in entry.keys.items() if field not in ("match", "when"))
+    ]  # fmt: skip
+    spans = {span for entry in bare for span in entry.keys.values()}
+    kept = [c for c in changes if not (isinstance(c, Remove) and c.span in spans)]
+    return [*kept, *map(RemoveEntry, bare)] if bare else changes
 
 
 def _python(source: Source, plan: Plan, changes: Sequence[Change]) -> tuple[Edit, ...]:
@@ -87,7 +101,7 @@ def _python(source: Source, plan: Plan, changes: Sequence[Change]) -> tuple[Edit
 
 def realise_all(run: Run) -> Run:
     """The same run with ``fixes`` filled in on every diagnostic that has proposals."""
-    realiser = Realiser()
+    realiser = Realiser(run.plans)
     owners = Owners(run.plans)
     return replace(
         run,

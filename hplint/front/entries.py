@@ -80,6 +80,7 @@ class _EntryReader:
             if name not in self.allowed:
                 name = self._unknown_key(key, written, needs_match)
                 if name is None:
+                    entry.broken.add(str(key.value))
                     continue
                 written.add(name)
             entry.keys[str(name)], entry.values[str(name)] = key.span, value.span

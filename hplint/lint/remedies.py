@@ -78,7 +78,7 @@ def remove_entry(entry: Entry, safe: bool = False) -> Proposal:
 def remove_fields(entry: Entry, *fields: str, safe: bool = False) -> Proposal:
     """Take these fields out of an entry, and the entry with them where nothing else is left in it."""
     there = [f for f in fields if f in entry.keys]
-    if entry.keys.keys() <= {"match", "when", *there}:
+    if entry.keys.keys() | entry.broken <= {"match", "when", *there}:
         return remove_entry(entry, safe)
     return Proposal(f"remove {listing(there, most=9)}", tuple(Remove(entry.keys[f]) for f in there), safe)
 
@@ -121,7 +121,9 @@ def remove_axis(w: Written) -> tuple[Proposal, ...]:
         return (item,)
     # A tensor that must stay may lie whole on every rank.
     neutral = Proposal(f"replace {quote(name)} by `tp: replicate`", (Rename(span, "tp"), Rewrite(place, REPLICATE)))
-    return (item, neutral, whole) if len(written.layouts or ()) == 1 else (item, neutral)
+    # Without its params an entry may say something else altogether.
+    keeps = w.field == "params" or len(written.layouts or ()) > 1
+    return (item, neutral) if keeps else (item, neutral, whole)
 
 
 def _spelled(value: object) -> str:

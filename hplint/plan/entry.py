@@ -88,7 +88,7 @@ class Entry:
 
     ``matches`` is empty where match is missing or unreadable (a fault tells); a list match has several. Fields that
     were not written, or are null, are None. A field that was written but could not be read is named in ``broken``:
-    its attribute is None too, and nothing may be concluded from its absence.
+    its attribute is None too, and nothing may be concluded from its absence. So are keys that no entry has.
     """
 
     index: int

@@ -13,6 +13,8 @@ def plain_fields(entry: Entry, fields: Iterable[str] | None = None) -> dict[str,
     ``match``; of ``fields`` alone, if given. None where one of them could not be read."""
     names = [f for f in entry.keys if f != "match"] if fields is None else [f for f in entry.keys if f in set(fields)]
     found: dict[str, Any] = {}
+    if fields is None and entry.broken:
+        return None
     for name in names:
         if name in entry.broken:
             return None

@@ -9,6 +9,7 @@ from hplint.rule import (
     Entry,
     Fault,
     Finding,
+    Placement,
     Proposal,
     near,
     on_fault,
@@ -111,23 +112,31 @@ def _fixes(fault: Fault, entry: Entry | None) -> tuple[Proposal, ...]:
     if entry is None or fault.field is None:
         return ()
     value, problem, shown = fault.data["value"], fault.data["problem"], str(fault.data["value"])
-    found: list[Proposal] = []
     if problem == "quoted-placement":
         return (rewrite(fault.span, shown, parse_placement(shown), safe=True),)
     meant = parse_placement(_meant(value) or "") if isinstance(value, str) else None
     if problem == "text" and meant:
         return (rewrite(fault.span, shown, meant, safe=True),)
+    if problem == "no-axis" and (placement := fault.data["placement"] or meant or _only(value)):
+        return (rewrite(fault.span, shown, {"tp": placement}),)
+    if problem == "empty" or (problem == "no-axis" and fault.field == "params"):
+        return (rewrite(fault.span, shown, {"tp": REPLICATE}),)
+    removed = remove_item(fault.data["key"], fault.data.get("axis") or fault.data.get("tensor") or shown)
+    replicated = rewrite(fault.span, shown, REPLICATE)
+    if fault.field == "params":  # A parameter must stay covered.
+        found = (replicated, removed) if problem in ("text", "value") else (removed,)
+    else:
+        found = (removed, replicated) if problem in ("text", "value") else (removed,)
+        found += (remove_fields(entry, fault.field),)
     if problem == "value" and type(value) is int and value >= 0:
-        found.append(rewrite(fault.span, shown, shard(value)))
-    if problem == "no-axis" and (placement := fault.data["placement"] or meant):
-        found.append(rewrite(fault.span, shown, {"tp": placement}))
-    if problem == "empty":
-        found.append(rewrite(fault.span, shown, {"tp": REPLICATE}))
-    found.append(remove_item(fault.data["key"], fault.data.get("axis") or fault.data.get("tensor") or shown))
-    if problem in ("text", "value"):
-        # A parameter must stay covered; of an input or output, nothing need be said of an axis.
-        found.insert(0 if fault.field == "params" else len(found), rewrite(fault.span, shown, REPLICATE))
-    return (*found, remove_fields(entry, fault.field))
+        return (rewrite(fault.span, shown, shard(value)), *found)
+    return found
+
+
+def _only(value: object) -> Placement | None:
+    """The one placement of a list, as DeviceMesh code writes them."""
+    one = value[0] if isinstance(value, list) and len(value) == 1 else None
+    return parse_placement(one) if isinstance(one, str) else None
 
 
 _PROBLEMS = {

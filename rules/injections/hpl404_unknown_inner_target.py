@@ -61,4 +61,4 @@ def _advice(name: str, children: tuple[str, ...]) -> str:
 def _fixes(target: Text, children: tuple[str, ...], entry: Entry) -> tuple[Proposal, ...]:
     fixes = rename_to_near(target.span, target.value, ("self", *children))
     itself = rename(target.span, target.value, "self")
-    return (*fixes, itself, *remove_injection(entry, "inner_target"))
+    return (*fixes, itself) if fixes else (itself, *remove_injection(entry, "inner_target"))

@@ -15,7 +15,7 @@ def check(case: Case) -> Iterator[Finding]:
         message = f"{quote(glob)} matches no module, so the entry does nothing"
         meant, advice = _meant(case, glob)
         fixes = [rename(fault.span, glob, name) for name in meant]
-        if entry and len(entry.matches) == 1:
+        if entry and len(entry.matches) == 1 and not fixes:
             fixes.append(remove_entry(entry))
         yield Finding(fault.span, message, advice, entry, fixes=tuple(fixes))
 
