@@ -83,7 +83,8 @@ def check_plans(
         own = _mismatches(plan.accelerator, topology.mesh, None) if plan.accelerator and topology.mesh else ()
         diagnostics, resolved = engine().check(plan, tree, topology, finder(), own)
         found += diagnostics
-        plans.append(CheckedPlan(plan.source.path, plan, topology, None, tree, resolved, tuple(diagnostics)))
+        found_here = tuple(diagnostics)
+        plans.append(CheckedPlan(plan.source.path, plan, topology, None, tree, resolved, found_here, finder()))
     return Checked(sorted(found, key=lambda d: (d.span, d.code)), plans)
 
 

@@ -117,7 +117,7 @@ class _Loop:
 
     def _choices(self) -> Iterator[_Choice]:
         """For each diagnostic its first allowed proposal that can be made, unless it touches one chosen before."""
-        realiser = Realiser()
+        realiser = Realiser(self.checked.plans)
         taken: list[Edit] = []
         owners = Owners(self.checked.plans)
         for diagnostic in self.checked.diagnostics:
@@ -207,7 +207,7 @@ class _Loop:
         changes: dict[int, tuple[CheckedPlan, list[Change]]] = {}
         for choice in batch:
             changes.setdefault(id(choice.plan.plan), (choice.plan, []))[1].extend(choice.proposal.changes)
-        realiser = Realiser()
+        realiser = Realiser(self.checked.plans)
         return [e for plan, made in changes.values() for e in realiser.edits(plan, Proposal("", tuple(made)))]
 
     def _is_better(self, checked: Checked, batch: Sequence[_Choice]) -> bool:

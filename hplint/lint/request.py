@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hplint.model.tree import ModuleTree
     from hplint.plan.plan import Plan
     from hplint.resolve.resolved import ResolvedPlan
+    from hplint.targets.find import TargetFinder
 
 
 @dataclass(slots=True)
@@ -42,7 +43,8 @@ class Request:
 
 @dataclass(slots=True)
 class CheckedPlan:
-    """One plan that was checked on one topology. ``tree`` and ``resolved`` are None without a model."""
+    """One plan that was checked on one topology. ``tree`` and ``resolved`` are None without a model; ``targets`` reads
+    source that the plan and the model name."""
 
     path: str
     plan: "Plan"
@@ -51,6 +53,7 @@ class CheckedPlan:
     tree: "ModuleTree | None" = None
     resolved: "ResolvedPlan | None" = None
     diagnostics: tuple[Diagnostic, ...] = ()
+    targets: "TargetFinder | None" = None
 
     def to_json(self) -> dict[str, Any]:
         """An item of ``plans`` in the machine output."""

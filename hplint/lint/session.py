@@ -97,9 +97,11 @@ class Session:
         checked = []
         for topology, own in pairing.topologies:
             of_case = (*faults, *pairing.faults, *own)
-            diagnostics, resolved = self.engine.check(plan, tree, topology, self._finder(pairing.src), of_case)
+            finder = self._finder(pairing.src)
+            diagnostics, resolved = self.engine.check(plan, tree, topology, finder, of_case)
             spec = pairing.model.spec if pairing.model else None
-            checked.append(CheckedPlan(plan.source.path, plan, topology, spec, tree, resolved, tuple(diagnostics)))
+            found = tuple(diagnostics)
+            checked.append(CheckedPlan(plan.source.path, plan, topology, spec, tree, resolved, found, finder))
         return checked
 
     def _tree(self, pairing: Pairing) -> tuple[ModuleTree | None, tuple[Fault, ...]]:
