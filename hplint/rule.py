@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hplint.derive.boundary import Boundary
 from hplint.lint.case import Case
 from hplint.lint.diagnostic import Finding, Related
+from hplint.lint.fitting import fitting_recipe, fitting_wrapper
 from hplint.lint.injections import Injection, injections, replacements, wrapper_names
 from hplint.lint.narrow import narrow_injection
 from hplint.lint.proposal import (
@@ -22,6 +23,17 @@ from hplint.lint.proposal import (
     Rename,
     Rewrite,
     SetField,
+)
+from hplint.lint.relayout import (
+    WHOLE,
+    add_entries,
+    add_params,
+    fitting_outputs,
+    narrowed,
+    on_condition,
+    patterns_of,
+    plain_layout,
+    plain_params,
 )
 from hplint.lint.remedies import (
     remove_axis,
@@ -45,6 +57,7 @@ from hplint.plan.plain import plain_fields
 from hplint.plan.written import Written
 from hplint.resolve.biases import BiasedWeight, biased_weights
 from hplint.resolve.coverage import Coverage, Declared
+from hplint.resolve.resolved import ResolvedPlan
 from hplint.resolve.topology import CANONICAL_AXES, FSDP_AXES, WHEN_WORDS, Topology
 from hplint.text.near import near, one_near
 from hplint.text.span import START, Span
@@ -78,12 +91,13 @@ def on_injection(code: str, name: str, severity: str = "error", *others: str) ->
 
 __all__ = [
     "CANONICAL_AXES", "CONTRACT_FIELDS", "FSDP_AXES", "INPUT_FIELDS", "OUTPUT", "OUTPUT_FIELDS", "PARTIAL", "REPLICATE",
-    "SHARDING_FIELDS", "START", "UNKNOWN", "WHEN_WORDS", "AddEntries", "AddItem", "BiasedWeight", "Boundary", "Case",
-    "ContractField", "Coverage", "Declared", "Draft", "Entry", "Fault", "Finding", "Injection", "InnerOutSrc", "Layout",
-    "Layouts", "Module", "ModuleTree", "Placement", "Proposal", "Related", "Remove", "RemoveEntry", "Rename", "Rewrite",
-    "Rule", "SetField", "Span", "Target", "Tensor", "Text", "Topology", "Written", "biased_weights", "injections",
-    "listing", "narrow_injection", "near", "on_fault", "on_injection", "on_plan", "one_near", "parse_placement",
-    "plain_fields", "plural", "quote", "remove_axis", "remove_entry", "remove_fields", "remove_injection",
-    "remove_item", "rename", "rename_to_near", "rename_to_one", "replacements", "rewrite", "set_field", "shard",
-    "wrapper_names",
+    "SHARDING_FIELDS", "START", "UNKNOWN", "WHEN_WORDS", "WHOLE", "AddEntries", "AddItem", "BiasedWeight", "Boundary",
+    "Case", "ContractField", "Coverage", "Declared", "Draft", "Entry", "Fault", "Finding", "Injection", "InnerOutSrc",
+    "Layout", "Layouts", "Module", "ModuleTree", "Placement", "Proposal", "Related", "Remove", "RemoveEntry", "Rename",
+    "ResolvedPlan", "Rewrite", "Rule", "SetField", "Span", "Target", "Tensor", "Text", "Topology", "Written",
+    "add_entries", "add_params", "biased_weights", "fitting_outputs", "fitting_recipe", "fitting_wrapper", "injections",
+    "listing", "narrow_injection", "narrowed", "near", "on_condition", "on_fault", "on_injection", "on_plan",
+    "one_near", "parse_placement", "patterns_of", "plain_fields", "plain_layout", "plain_params", "plural", "quote",
+    "remove_axis", "remove_entry", "remove_fields", "remove_injection", "remove_item", "rename", "rename_to_near",
+    "rename_to_one", "replacements", "rewrite", "set_field", "shard", "wrapper_names",
 ]  # fmt: skip

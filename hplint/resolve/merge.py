@@ -8,7 +8,7 @@ Faults recorded here, with their data:
 - ``merge-only-glob`` (R120), at the match: ``modules`` without a boundary, in module order.
 - ``sentinel-on-insert`` (R124), at the value, per module and field: ``sentinel``.
 - ``missing-contract`` (R125), at the match, per module: no data.
-- ``dropped-parameters`` (R122), at the key, per module: ``dropped`` paths, in order.
+- ``dropped-parameters`` (R122), at the key, per module: ``dropped`` paths, in order, with their ``layouts``.
 """
 
 from collections.abc import Mapping
@@ -118,9 +118,8 @@ class Merger:
             return
         dropped = tuple([path for path in boundary.params if path not in change.value])
         if dropped:
-            self._fault(
-                "dropped-parameters", change.entry, module=boundary.fqn, field="params", data={"dropped": dropped}
-            )
+            data = {"dropped": dropped, "layouts": {path: boundary.params[path] for path in dropped}}
+            self._fault("dropped-parameters", change.entry, module=boundary.fqn, field="params", data=data)
 
     def _insert(self, override: Override, fqn: str) -> None:
         boundary = Boundary(fqn=fqn, mode="inserted", touched=list(override.entries))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, on_fault, quote
+from hplint.rule import Case, Draft, Fault, Finding, Proposal, on_fault, quote, remove_fields
 
 RULE = on_fault("HPL301", "sentinel-on-insert")
 
@@ -11,8 +11,19 @@ _DOES = {"auto": "keeps the derived layouts", "none": "clears the derived layout
 
 def check(case: Case) -> Iterator[Finding]:
     why = "the module has no derived boundary" if case.topology.derive else "derivation is off"
+    modules: dict[int | None, dict[str, None]] = {}
+    for fault in case.faults(RULE.name):
+        modules.setdefault(fault.entry, {})[fault.module or ""] = None
     for fault in case.faults(RULE.name):
         sentinel = fault.data["sentinel"]
         message = f"{quote(sentinel)} {_DOES[sentinel]}, but there are none: {why}, so the runtime refuses the plan"
         advice = f"declare {quote(fault.field)} as a mapping, or remove it"
-        yield Finding(fault.span, message, help=advice, entry=case.entry(fault), module=fault.module, field=fault.field)
+        fixes = _fixes(case, fault, tuple(modules[fault.entry]))
+        yield Finding(fault.span, message, advice, case.entry(fault), fault.module, fault.field, fixes=fixes)
+
+
+def _fixes(case: Case, fault: Fault, modules: tuple[str, ...]) -> tuple[Proposal, ...]:
+    entry = case.entry(fault)
+    if entry is None or fault.field not in entry.keys:
+        return ()
+    return Proposal("draft a contract", (Draft(entry, modules),)), remove_fields(entry, fault.field)

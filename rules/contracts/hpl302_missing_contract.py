@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import CONTRACT_FIELDS, Case, Finding, listing, on_fault, quote
+from hplint.rule import CONTRACT_FIELDS, Case, Draft, Entry, Finding, Proposal, listing, on_fault, quote, rename
 
 RULE = on_fault("HPL302", "missing-contract")
 
@@ -18,7 +18,16 @@ def check(case: Case) -> Iterator[Finding]:
         advice = "declare the layouts of its parameters, inputs and outputs"
         if outer is not None:
             advice += f", or match {quote(outer)}, the boundary around it"
-        yield Finding(fault.span, message, help=advice, entry=case.entry(fault), module=fault.module)
+        entry = case.entry(fault)
+        fixes = _fixes(entry, fault.module or "", outer) if entry else ()
+        yield Finding(fault.span, message, help=advice, entry=entry, module=fault.module, fixes=fixes)
+
+
+def _fixes(entry: Entry, module: str, outer: str | None) -> tuple[Proposal, ...]:
+    draft = Proposal("draft a contract", (Draft(entry, (module,)),))
+    if not outer or entry.match is None:
+        return (draft,)
+    return draft, rename(entry.match.span, module, outer)
 
 
 def _outer(case: Case, fqn: str) -> str | None:

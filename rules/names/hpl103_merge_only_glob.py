@@ -2,7 +2,20 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Fault, Finding, listing, on_fault, plural, quote
+from hplint.rule import (
+    Case,
+    Draft,
+    Entry,
+    Fault,
+    Finding,
+    Proposal,
+    listing,
+    narrowed,
+    on_fault,
+    patterns_of,
+    plural,
+    quote,
+)
 
 RULE = on_fault("HPL103", "merge-only-glob")
 
@@ -18,7 +31,8 @@ def check(case: Case) -> Iterator[Finding]:
             f"{quote(glob)} hits {plural(len(modules), 'module')} without a boundary ({_classes(case, modules)}): "
             f"{listing(modules)}; the entry declares no layouts to create one from, so the runtime refuses the plan"
         )
-        yield Finding(fault.span, message, help=_advice(case, fault), entry=entry)
+        fixes = _fixes(case, entry, modules) if entry else ()
+        yield Finding(fault.span, message, help=_advice(case, fault), entry=entry, fixes=fixes)
 
 
 def _classes(case: Case, modules: tuple[str, ...]) -> str:
@@ -42,3 +56,16 @@ def _advice(case: Case, fault: Fault) -> str:
         there = listing(hits.merged, most=3)
         return f"narrow the glob to modules that have a boundary ({there}), or declare {_CONTRACT}"
     return f"declare {_CONTRACT} for them, or match modules that have a boundary (`hplint plan show` lists these)"
+
+
+def _fixes(case: Case, entry: Entry, modules: tuple[str, ...]) -> tuple[Proposal, ...]:
+    """Where the glob hits boundaries too, these were probably meant: a draft for the rest comes second."""
+    draft = Proposal(f"draft a contract for {plural(len(modules), 'module')}", (Draft(entry, modules),))
+    hits = case.resolved.hits.get(entry.index) if case.resolved else None
+    patterns = patterns_of(case, hits.merged) if hits else []
+    alike = [e for e in case.plan.entries if e.match and entry.match and e.match.value == entry.match.value]
+    changes = [narrowed(e, patterns) for e in alike]
+    if not patterns or not all(changes):
+        return (draft,)
+    narrow = Proposal(f"narrow the glob to {listing(patterns)}", tuple(c for one in changes for c in one))
+    return (narrow, draft)
