@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Declared, Finding, Related, on_plan, quote
+from hplint.rule import Case, Declared, Finding, Proposal, Related, on_plan, quote, remove_item
 
 RULE = on_plan("HPL306", "parameter-owned-twice")
 
@@ -26,7 +26,14 @@ def check(case: Case) -> Iterator[Finding]:
             here.boundary.fqn,
             "params",
             related,
+            _fixes(here, other),
         )
+
+
+def _fixes(here: Declared, other: Declared) -> tuple[Proposal, ...]:
+    """Remove what was written last, else what was written before it."""
+    places = ((p.path, p.layout.name_span) for p in (here, other))
+    return tuple(remove_item(span, path) for path, span in places if span is not None)
 
 
 def _order(declared: Declared) -> int:

@@ -2,7 +2,24 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, Related, biased_weights, on_plan, quote, shard
+from hplint.rule import (
+    AddItem,
+    BiasedWeight,
+    Case,
+    Change,
+    Finding,
+    Layout,
+    Placement,
+    Proposal,
+    Related,
+    Rewrite,
+    add_params,
+    biased_weights,
+    on_plan,
+    plain_layout,
+    quote,
+    shard,
+)
 
 RULE = on_plan("HPL308", "colwise-bias")
 
@@ -30,4 +47,21 @@ def check(case: Case) -> Iterator[Finding]:
             weight.declared.boundary.fqn,
             "params",
             (Related(beside, key),) if key and bias else (),
+            _fixes(case, weight, wanted),
         )
+
+
+def _fixes(case: Case, weight: BiasedWeight, wanted: Placement) -> tuple[Proposal, ...]:
+    """Cut the bias as its weight is: safe, for nothing else is accepted. An entry of its own only where nobody wrote
+    the parameters."""
+    boundary, bias, path = weight.declared.boundary, weight.bias, weight.bias_path
+    entry = boundary.origin.get("params")
+    layout = Layout({**(bias.placements if bias else {}), "tp": wanted})
+    changes: tuple[Change, ...]
+    if bias and (span := bias.placement_spans.get("tp")):
+        changes = (Rewrite(span, wanted),)
+    elif entry:
+        changes = (AddItem(entry, "params", path, plain_layout(case, boundary, path, layout)),)
+    else:
+        changes = add_params(case, (boundary.fqn,), {path: layout})
+    return (Proposal(f"cut {quote(path)} as its weight", changes, safe=entry is not None),) if changes else ()

@@ -10,10 +10,12 @@ from hplint.rule import (
     Boundary,
     Case,
     Finding,
+    Proposal,
     biased_weights,
     on_plan,
     plural,
     quote,
+    rewrite,
 )
 
 RULE = on_plan("HPL309", "rowwise-bias")
@@ -49,16 +51,26 @@ def check(case: Case) -> Iterator[Finding]:
                 f"{quote(weight.bias_path)} is {quote(str(weight.bias_tp))} on `tp`, but its weight is cut on the "
                 "input dim, so every rank needs the whole bias: planning stops here"
             )
-            yield _finding(case, weight, message, "write `replicate` for the bias")
+            tp = weight.bias.placement_spans.get("tp")
+            fixes = (rewrite(tp, str(weight.bias_tp), REPLICATE),) if tp else ()
+            yield _finding(case, weight, message, "write `replicate` for the bias", fixes=fixes)
 
 
 def _is_partial(boundary: Boundary) -> bool:
     return any(layout.placements.get("tp") == PARTIAL for layout in (boundary.out_src or {}).values())
 
 
-def _finding(case: Case, weight: BiasedWeight, message: str, hint: str, severity: str | None = None) -> Finding:
+def _finding(
+    case: Case,
+    weight: BiasedWeight,
+    message: str,
+    hint: str,
+    severity: str | None = None,
+    fixes: tuple[Proposal, ...] = (),
+) -> Finding:
     span, entry = case.place(weight.declared.boundary, "params")
     key = weight.declared.layout.name_span
     if weight.bias:
         key = weight.bias.placement_spans.get("tp") or weight.bias.name_span or key
-    return Finding(key or span, message, hint, entry, weight.declared.boundary.fqn, "params", severity=severity)
+    fqn = weight.declared.boundary.fqn
+    return Finding(key or span, message, hint, entry, fqn, "params", fixes=fixes, severity=severity)

@@ -2,7 +2,21 @@
 
 from collections.abc import Collection, Iterator
 
-from hplint.rule import OUTPUT_FIELDS, REPLICATE, Boundary, Case, Finding, listing, near, on_plan, plural, quote
+from hplint.rule import (
+    OUTPUT_FIELDS,
+    REPLICATE,
+    Boundary,
+    Case,
+    Finding,
+    Proposal,
+    Span,
+    listing,
+    near,
+    on_plan,
+    plural,
+    quote,
+    rename_to_near,
+)
 
 RULE = on_plan("HPL313", "output-names")
 
@@ -28,7 +42,8 @@ def _out_names(case: Case, boundary: Boundary, names: tuple[str, ...]) -> Iterat
                 span, entry = case.place(boundary, "out_names")
                 span = next((t.span for t in (entry and entry.out_names) or () if t.value == name), span)
                 message = f"out_names lists {quote(name)}, which out_src does not lay out: apply stops here"
-                yield Finding(span, message, _help(name, source), entry, boundary.fqn, "out_names")
+                fixes = _fixes(span, name, source, names)
+                yield Finding(span, message, _help(name, source), entry, boundary.fqn, "out_names", fixes=fixes)
     if boundary.local_compute_fn is not None and boundary.region_dispatch is False:
         for name, layout in source.items():
             if name not in names:
@@ -55,8 +70,16 @@ def _destinations(case: Case, boundary: Boundary) -> Iterator[Finding]:
             entry,
             boundary.fqn,
             "out_dst",
+            fixes=_fixes(layout.name_span, name, names, boundary.out_dst or ()),
             severity="warning" if harmless else None,
         )
+
+
+def _fixes(
+    span: Span | None, name: str, names: Collection[str], taken: Collection[str]
+) -> tuple[Proposal, ...]:  # fmt: skip
+    """The one near name. It moves communication to that output, so it is not safe."""
+    return rename_to_near(span, name, names, taken, safe=False) if span and len(near(name, names)) == 1 else ()
 
 
 def _help(name: str, names: Collection[str]) -> str:

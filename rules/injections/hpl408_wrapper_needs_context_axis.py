@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, injections, on_injection, quote
+from hplint.rule import Case, Entry, Finding, Proposal, injections, on_condition, on_injection, quote, remove_injection
 
 RULE = on_injection("HPL408", "wrapper-needs-context-axis")
 
@@ -26,4 +26,12 @@ def check(case: Case) -> Iterator[Finding]:
             injection.entry,
             None,
             "inner_wrapper",
+            fixes=_fixes(case, injection.entry),
         )
+
+
+def _fixes(case: Case, entry: Entry) -> tuple[Proposal, ...]:
+    if case.plan.dialect == "python":  # Only plan files know conditions.
+        return remove_injection(entry, "inner_wrapper")
+    changes = on_condition(entry, "inner_wrapper", "cp") if "when" not in entry.keys else ()
+    return (Proposal("add `when: cp`", changes),) if changes else ()

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, on_plan
+from hplint.rule import Boundary, Case, Finding, Proposal, add_entries, fitting_recipe, listing, on_plan
 
 RULE = on_plan("HPL411", "experts-without-compute")
 
@@ -17,11 +17,9 @@ def check(case: Case) -> Iterator[Finding]:
         return
     if any(case.faults("expert-region")):
         return  # HPL802: with another ep size there may be nothing to compute.
-    for boundary in case.boundaries():
-        if boundary.ep_size is None or boundary.local_compute_fn is not None or boundary.region_dispatch is False:
-            continue
-        if not case.is_settled(boundary, "local_compute_fn", "region_dispatch"):
-            continue
+    bare = [b for b in case.boundaries() if _is_bare(case, b)]
+    fixes = _fixes(case, [b.fqn for b in bare]) if bare else ()
+    for boundary in bare:
         span, entry = case.place(boundary)
         yield Finding(
             span,
@@ -31,4 +29,29 @@ def check(case: Case) -> Iterator[Finding]:
             f"(`{_RECIPES}` has ready ones), or `region_dispatch: false` alone if its own forward communicates",
             entry,
             boundary.fqn,
+            fixes=fixes,
         )
+
+
+def _is_bare(case: Case, boundary: Boundary) -> bool:
+    if boundary.ep_size is None or boundary.local_compute_fn is not None or boundary.region_dispatch is False:
+        return False
+    return case.is_settled(boundary, "local_compute_fn", "region_dispatch")
+
+
+def _fixes(case: Case, modules: list[str]) -> tuple[Proposal, ...]:
+    """One entry for each factory, over all the modules; none where some have experts that no shipped one computes."""
+    factories: dict[str, list[str]] = {}
+    for fqn in modules:
+        known = case.tree is not None and fqn in case.tree.modules
+        factories.setdefault(fitting_recipe(case.tree, fqn) if known and case.tree else "", []).append(fqn)
+    condition = {"when": "ep"} if case.plan.dialect == "yaml" else {}
+    added = [
+        add_entries(case, m, {**condition, "region_dispatch": False, "local_compute_fn": {"_target_": path}})
+        for path, m in factories.items()
+        if path
+    ]
+    if len(added) < len(factories) or not all(added):
+        return ()
+    names = [path.rpartition(".")[2] for path in factories]
+    return (Proposal(f"add an entry with {listing(names)}", tuple(c for one in added for c in one)),)

@@ -145,12 +145,12 @@ def test_region_dispatch_stays_where_the_entry_injects_something_else() -> None:
 
 def test_a_function_is_injected_into_the_modules_that_it_fits() -> None:
     text = f"- match: '*.mlp'\n  region_dispatch: true\n{COMPUTE}"
-    assert fixed(text, unsafe=True, model="deepseek_v3") == text.replace("'*.mlp'", "'model.layers.1.mlp'")
+    assert fixed(text, unsafe=True, model="deepseek_v3", tp=1) == text.replace("'*.mlp'", "'model.layers.1.mlp'")
 
 
 def test_the_layouts_of_an_entry_stay_where_its_function_goes_to_fewer_modules() -> None:
     text = f"- match: '*.mlp'\n  out_dst: auto\n  region_dispatch: true\n{COMPUTE}"
-    assert fixed(text, unsafe=True, model="deepseek_v3") == (
+    assert fixed(text, unsafe=True, model="deepseek_v3", tp=1) == (
         f"- match: '*.mlp'\n  out_dst: auto\n- match: 'model.layers.1.mlp'\n  region_dispatch: true\n{COMPUTE}"
     )
 
