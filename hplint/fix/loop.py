@@ -18,6 +18,8 @@ ROUNDS = 100
 """Rounds after which the loop ends, whatever is left."""
 CHECKS = 1_000
 """Checks of one text after which nothing more is tried."""
+DEEPEST = 2
+"""How often a fix of what a fix brought to light may bring something to light itself."""
 
 
 @dataclass(slots=True)
@@ -81,16 +83,23 @@ class _Counted:
 
 
 class _Loop:
-    """``known`` are findings that are left alone; None: the loop may follow what its fixes bring to light."""
+    """``known`` are findings that are left alone. A loop that follows what a fix brought to light is one deeper."""
 
     def __init__(
-        self, text: str, check: Check, unsafe: bool, checked: Checked, known: "frozenset[_Key] | None" = None
+        self,
+        text: str,
+        check: Check,
+        unsafe: bool,
+        checked: Checked,
+        known: "frozenset[_Key]" = frozenset(),
+        depth: int = 0,
     ) -> None:
         self.text = text
         self.check = check
         self.unsafe = unsafe
         self.checked = checked
         self.known = known
+        self.depth = depth
         self.dropped: set[tuple[object, ...]] = set()
         self.done: list[Diagnostic] = []
 
@@ -121,7 +130,7 @@ class _Loop:
         taken: list[Edit] = []
         owners = Owners(self.checked.plans)
         for diagnostic in self.checked.diagnostics:
-            if self.known and _key(diagnostic) in self.known:
+            if _key(diagnostic) in self.known:
                 continue
             plan = owners.of(diagnostic)
             for proposal in diagnostic.proposals:
@@ -189,9 +198,9 @@ class _Loop:
         new = [d for d in checked.diagnostics if _key(d) not in known]
         allowed = any(p.safe or self.unsafe for d in new for p in d.proposals)
         is_there = any(_key(d) == _key(batch[0].diagnostic) for d in checked.diagnostics)
-        if self.known is not None or is_there or not allowed:
+        if self.depth == DEEPEST or is_there or not allowed:
             return False
-        loop = _Loop(text, self.check, self.unsafe, checked, known)
+        loop = _Loop(text, self.check, self.unsafe, checked, self.known | known, self.depth + 1)
         loop.run()
         if not self._is_better(loop.checked, batch):
             return False

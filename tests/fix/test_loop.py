@@ -193,3 +193,17 @@ def test_an_error_that_a_fix_brings_to_light_may_be_fixed_in_turn() -> None:
     assert fix(PLAN, first, second)[0].text == PLAN
     done = fix(PLAN, first, second, unsafe=True)[0]
     assert done.text == PLAN.replace("mpl", "mlp") and [d.code for d in done.done] == ["HPL1", "HPL2"]
+
+
+def test_what_is_brought_to_light_may_hide_a_further_fault() -> None:
+    rules = (words("HPL001", "mpl", to("mid")), words("HPL002", "mid", to("last")), words("HPL003", "last", to("mlp")))
+    done, _ = fix(PLAN, *rules)
+    assert done.text == PLAN.replace("mpl", "mlp")
+    assert [d.code for d in done.done] == ["HPL001", "HPL002", "HPL003"]
+
+
+def test_a_chain_that_leads_nowhere_is_given_up() -> None:
+    chain = ("mpl", "one", "two", "three", "four")
+    rules = [words(f"HPL00{n}", a, to(b)) for n, (a, b) in enumerate(zip(chain, (*chain[1:], "mlp"), strict=True))]
+    done, _ = fix(PLAN, *rules)
+    assert done.text == PLAN

@@ -188,3 +188,27 @@ def test_a_missing_keyword_gets_a_value_that_its_annotation_takes(
     (signature,) = reading.signatures
     example = reading.example(signature, signature.parameters[0])
     assert example == value and type(example) is type(value)
+
+
+def test_an_entry_that_several_fixes_leave_bare_goes_as_a_whole() -> None:
+    rest = "- match: lm_head\n  out_dst: auto\n"
+    text = "- match: model.norm\n  region_dispatch: true\n  tp_divide_attrs: [width, width]\n"
+    assert fixed(text + rest, unsafe=True) == rest
+
+
+def test_an_entry_with_a_key_that_nobody_understands_stays() -> None:
+    rest = "- match: lm_head\n  out_dst: auto\n"
+    text = "- match: model.norm\n  region_dispatch: true\n  note: rows\n"
+    assert fixed(text + rest) == f"- match: model.norm\n  note: rows\n{rest}"
+
+
+def test_the_params_of_an_entry_stay_where_one_of_them_is_no_placement() -> None:
+    text = "- match: model.norm\n  params:\n    weight: {tp: shard}\n    bias: shard(0)\n"
+    assert fixed(text, unsafe=True) == (
+        "- match: model.norm\n  params:\n    weight: {tp: replicate}\n    bias: {tp: shard(0)}\n"
+    )
+
+
+def test_a_glob_with_a_near_name_is_not_taken_out() -> None:
+    assert titles(find("HPL102", "- match: '*.mlpx'\n  out_dst: auto\n")) == ["replace `*.mlpx` by `*.mlp`"]
+    assert titles(find("HPL102", "- match: '*.nothing'\n  out_dst: auto\n")) == ["remove the entry `*.nothing`"]
