@@ -1,7 +1,7 @@
 """The contract of one drafted boundary: parameters, inputs and outputs that fit each other and what lies around it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hplint.derive.boundary import Boundary
 from hplint.fix.draft_activations import IDS, by_flags, gathered, inner_streams, input_names, stream, token_ids
@@ -182,7 +182,21 @@ class Drafter:
         entering, leaving = inner_streams(setting, module.fqn) or (flow, flow)
         if input_names(module) == (IDS,):
             entering = token_ids(setting)
-        return self._identity(module, whole(setting, tensors), entering, leaving)
+        contract = self._identity(module, whole(setting, tensors), entering, leaving)
+        if self._attends(module, tensors):
+            # Attention that no boundary of its own gathers for needs the whole sequence of the tp ranks.
+            return replace(contract, inside=gathered(entering), leaving=gathered(leaving))
+        return contract
+
+    def _attends(self, module: Module, tensors: Mapping[str, Tensor]) -> bool:
+        """Whether a module declares the parameters of attention that lies somewhere inside it."""
+        lead = f"{module.fqn}." if module.fqn else ""
+        return any(
+            boundary.kind == "attention"
+            and any(_relative(f"{fqn}.{p}", module.fqn) in tensors for p in boundary.params or ())
+            for fqn, boundary in self.setting.derived.items()
+            if fqn.startswith(lead)
+        )
 
     def _identity(self, module: Module, params: Params, entering: Placements, leaving: Placements) -> Contract:
         inputs = input_names(module)

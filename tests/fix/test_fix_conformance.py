@@ -18,10 +18,8 @@ from hplint.resolve.show import to_json
 
 RULES = Path(__file__).parent.parent.parent / "rules"
 REMAINS: dict[str, str] = {
-    "HPL101": "the module that is meant refuses the entry for a reason without a fix: fused experts, a second owner",
-    "HPL303": "the word that is meant leaves a contract that lacks another field",
+    "HPL302": "the function that the entries inject does not fit the module",
     "HPL405": "the wrapper that is meant, and the boundary without one, are refused on this topology",
-    "HPL504": "without the injection nothing computes the experts",
 }
 """Code -> why some cases keep it."""
 
