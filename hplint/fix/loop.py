@@ -221,12 +221,13 @@ class _Loop:
 
     def _is_better(self, checked: Checked, batch: Sequence[_Choice]) -> bool:
         """Whether the findings of a batch are gone, no error came, and all plans are still there. Counted by code, for
-        messages and places may shift."""
+        messages and places may shift; what is left as a mere note is gone."""
         if len(_plans(checked)) < len(_plans(self.checked)) or self._new_errors(checked):
             return False
-        before = Counter(d.code for d in self.checked.diagnostics)
-        after = Counter(d.code for d in checked.diagnostics)
-        promised = Counter(c.diagnostic.code for c in batch)
+        before, after, promised = (
+            Counter((d.code, d.severity == "info") for d in found)
+            for found in (self.checked.diagnostics, checked.diagnostics, [c.diagnostic for c in batch])
+        )
         return all(after[code] <= before[code] - count for code, count in promised.items())
 
     def _new_errors(self, checked: Checked) -> set[str]:

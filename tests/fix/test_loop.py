@@ -207,3 +207,9 @@ def test_a_chain_that_leads_nowhere_is_given_up() -> None:
     rules = [words(f"HPL00{n}", a, to(b)) for n, (a, b) in enumerate(zip(chain, (*chain[1:], "mlp"), strict=True))]
     done, _ = fix(PLAN, *rules)
     assert done.text == PLAN
+
+
+def test_a_note_may_follow_where_a_warning_was() -> None:
+    stale = words("HPL1", r"\bmpl\b", to("mlp"), severity="warning")
+    unsure = words("HPL1", r"\bmlp\b", severity="info")
+    assert fix(PLAN, lambda plan: stale(plan) + unsure(plan))[0].text == PLAN.replace("mpl", "mlp")
