@@ -89,8 +89,9 @@ def _grouped(setting: Setting, modules: Sequence[str], fields: Sequence[Fields])
 
 
 def _in_place(entry: Entry, fields: Fields) -> tuple[Change, ...]:
-    comments = [COMMENT, *("" for _ in fields)]
-    return tuple(SetField(entry, f, v, c) for (f, v), c in zip(fields.items(), comments, strict=False))
+    # The comment stands above the first of them: what is there already comes before what is added.
+    order = [f for f in entry.keys if f in fields] + [f for f in fields if f not in entry.keys]
+    return tuple(SetField(entry, f, fields[f], COMMENT if f == order[0] else "") for f in order)
 
 
 def _split(entry: Entry, groups: Sequence[_Group], rest: Sequence[str], matcher: Matcher) -> tuple[Change, ...]:

@@ -41,9 +41,10 @@ class Setting:
 
     @cached_property
     def axes(self) -> tuple[str, ...]:
-        """The axes that are active in any of the topologies, in mesh order. Without any it is tp: a layout has to name
-        an axis."""
-        return tuple(dict.fromkeys(a for t in self.topologies for a in t.active_axes)) or ("tp",)
+        """The axes that are active in any of the topologies, in mesh order as far as one of them tells. Without any it
+        is tp: a layout has to name an axis."""
+        orders = sorted((t.active_axes for t in self.topologies), key=len, reverse=True)
+        return tuple(dict.fromkeys(axis for order in orders for axis in order)) or ("tp",)
 
     def sizes(self, axis: str) -> list[int]:
         """The sizes that an axis is known to have."""

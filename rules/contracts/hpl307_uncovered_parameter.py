@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from hplint.rule import (
     WHOLE,
+    Boundary,
     Case,
     Coverage,
     Entry,
@@ -17,6 +18,7 @@ from hplint.rule import (
     biased_weights,
     listing,
     on_plan,
+    shard,
 )
 
 RULE = on_plan("HPL307", "uncovered-parameter")
@@ -97,9 +99,17 @@ def _help(one: _Left) -> str:
 def _fixes(case: Case, group: list[_Left], dropped: _Layouts) -> tuple[Proposal, ...]:
     """Beside parameters that stay cut, those that were dropped get back what was derived; else all is replicated."""
     first = group[0]
-    layouts = dropped.get(first.module, {})
-    derived = all(name in layouts for name in first.names)
-    items = {name: layouts[name] if derived else WHOLE for name in first.names}
-    changes = add_params(case, (one.module for one in group), items, first.entry)
-    how = "as derived" if derived else "with `replicate`"
+    items = dropped.get(first.module, {})
+    how = "as derived"
+    if not all(name in items for name in first.names):
+        boundary = case.resolved.boundaries.get(first.module) if case.resolved else None
+        items = {name: _whole(boundary, name) for name in first.names}
+        how = "with `replicate`" if all(layout is WHOLE for layout in items.values()) else "with its own experts a rank"
+    changes = add_params(case, (one.module for one in group), {name: items[name] for name in first.names}, first.entry)
     return (Proposal(f"declare {listing(first.names, most=6)} {how}", changes),) if changes else ()
+
+
+def _whole(boundary: Boundary | None, path: str) -> Layout:
+    """Replicated, but for experts that the compute function takes to be those of its rank alone (S9)."""
+    marked = boundary is not None and boundary.ep_size is not None and path.startswith("experts.")
+    return Layout({"ep": shard(0)}) if marked else WHOLE

@@ -101,6 +101,16 @@ def test_a_draft_suits_all_topologies_of_its_plan() -> None:
     assert both["in_src"]["hidden_states"]["cp"] == "shard(1)"
 
 
+def test_axes_stand_in_the_order_of_the_mesh_that_has_most_of_them() -> None:
+    (entry,) = yaml.safe_load(drafted("- match: model.norm\n", "toy", others=[{"cp": 2}], tp=2, derive=False))
+    assert list(entry["in_src"]["input"]) == ["cp", "tp"]
+
+
+def test_the_comment_stands_above_the_first_field_that_was_drafted() -> None:
+    text = drafted("- match: model.norm\n  out_dst: auto\n", "toy", tp=2, derive=False).splitlines()
+    assert text[1:3] == [f"  # {COMMENT}", "  out_dst: {output: {tp: replicate}}"]
+
+
 def test_an_entry_that_this_run_skips_gets_the_layouts_of_one_that_takes_it() -> None:
     text = drafted("- match: model.layers.0.adapter\n  when: cp\n", "toy", tp=2)
     (entry,) = yaml.safe_load(text)

@@ -110,6 +110,12 @@ def test_dropped_experts_get_back_what_was_derived_for_the_expert_mesh() -> None
     assert entry["params"]["experts.gate_up_proj"] == {"ep": "shard(0)"}
 
 
+def test_experts_that_nobody_declares_are_never_replicated_over_the_expert_mesh() -> None:
+    (entry, *_) = yaml.safe_load(fixed("- match: '*.mlp'\n  params: {}\n", "mixtral", tp=2, ep=2))
+    assert entry["params"]["experts.down_proj"] == {"ep": "shard(0)"}
+    assert entry["params"]["gate.weight"] == {"tp": "replicate"}
+
+
 def test_parameters_that_only_some_modules_have_go_into_entries_of_their_own() -> None:
     text = "- match: '*.mlp'\n  params: {}\n"
     entries = yaml.safe_load(fixed(text, "deepseek_v3", tp=2, ep=2))
