@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 from python_programs import Sensible, Strange
 from python_samples import IMPORTS
@@ -88,13 +88,15 @@ def was_read(plan: Plan) -> dict[str, Any]:
 
 
 @settings(max_examples=200, deadline=None)
+@example(479001599)
 @given(SEEDS)
 def test_static_reading_agrees_with_running_the_program(seed: int) -> None:
     text = Sensible(seed).program()
     note(text)
     expected = ran(text)
     document = read_python(Source("generated.py", text + TAIL))
-    if expected is not None:
+    # A program may grow past the bound on steps: then the file says so (HPL008) and what comes after is not read.
+    if expected is not None and not any("steps" in f.data.get("reason", "") for f in document.faults):
         (plan,) = [p for p in document.plans if not p.derive]
         assert plan.faults == ()
         assert was_read(plan) == expected
