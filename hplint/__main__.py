@@ -10,8 +10,11 @@ def main() -> None:
         # Editors and hooks ask this before everything else: answer without the option parser.
         from hplint import __version__
 
-        print(f"hplint {__version__}")
-        return
+        try:
+            print(f"hplint {__version__}", flush=True)
+            return
+        except (OSError, AttributeError):  # A full disk or a closed stream: the command line below tells it.
+            pass
     from hplint.cli.main import run
 
     sys.exit(run(arguments))

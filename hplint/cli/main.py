@@ -1,9 +1,10 @@
 """Runs a command line: finds the command, and prints whatever goes wrong, in one place."""
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import click
 
@@ -64,6 +65,8 @@ def run(arguments: Sequence[str]) -> int:
             return code if isinstance(code, int) else 0
     except click.exceptions.Exit as end:
         return end.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        return _help(error)
     except click.UsageError as error:
         return _tell(_request_error(error))
     except HplintError as error:
@@ -72,6 +75,9 @@ def run(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return 0
+    except OSError as error:
+        told = _system_error(error)
+        return _tell(told) if told else _own_fault(error)
     except Exception as error:
         return _own_fault(error)
 
@@ -83,6 +89,25 @@ def _tell(error: HplintError) -> int:
     writer = Writer(sys.stderr)
     writer.lines(error_lines(error, writer.style))
     return error.exit_code
+
+
+def _help(error: click.UsageError) -> int:
+    """A group without a command: its help, on the error stream."""
+    from hplint.report.writer import Writer
+
+    Writer(sys.stderr).lines((error.ctx.get_help() if error.ctx else error.format_message()).splitlines())
+    return RequestError.exit_code
+
+
+def _system_error(error: OSError) -> RequestError | None:
+    """What the system refuses whatever hplint does: output that nobody takes, a current folder that is gone."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF):
+        return RequestError(f"the output cannot be written: {error.strerror}")
+    try:
+        Path.cwd()
+    except OSError:
+        return RequestError("the current folder no longer exists", "go to another folder, or name paths absolutely")
+    return None
 
 
 def _own_fault(error: Exception) -> int:

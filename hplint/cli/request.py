@@ -8,6 +8,7 @@ from hplint.config.config import Config
 from hplint.config.load import load_config, read_config
 from hplint.config.mesh import MeshError, parse_mesh
 from hplint.errors import RequestError
+from hplint.lint.collect import LARGEST_FILE
 from hplint.lint.request import Request
 from hplint.text.near import near
 from hplint.text.wording import listing, quote
@@ -24,7 +25,7 @@ def request(paths: tuple[str, ...], given: dict[str, Any], stdin_filename: str |
         _must_be_folder(folder)
     return Request(
         paths=paths,
-        stdin=sys.stdin.buffer.read() if "-" in paths else None,
+        stdin=_read_stdin() if "-" in paths else None,
         stdin_filename=stdin_filename,
         model=given.get("model"),
         meshes=tuple(_mesh(text) for text in given.get("mesh", ())),
@@ -42,6 +43,12 @@ def request(paths: tuple[str, ...], given: dict[str, Any], stdin_filename: str |
         build_timeout=given["build_timeout"],
         progress=None if given.get("quiet") or not sys.stderr or not sys.stderr.isatty() else _progress,
     )
+
+
+def _read_stdin() -> bytes:
+    if sys.stdin is None:
+        raise RequestError("`-` reads the standard input, which is closed")
+    return sys.stdin.buffer.read(LARGEST_FILE + 1)
 
 
 def _config(paths: tuple[str, ...], given: dict[str, Any], stdin_filename: str | None) -> Config:

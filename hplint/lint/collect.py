@@ -1,7 +1,7 @@
 """From the paths of a request to documents: files are read, folders walked."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -26,6 +26,10 @@ SKIPPED = frozenset((
 """Folders that a walk does not enter: nobody keeps plans there."""
 
 
+LARGEST_FILE = 64 * 1024 * 1024
+"""Bytes of a file that are read at most; no plan is that large, and /dev/zero has no end."""
+
+
 @dataclass(slots=True)
 class Collected:
     """Documents that count (they hold a plan, a directive or a fault), and the named paths that hold no plan."""
@@ -38,23 +42,37 @@ def collect(paths: tuple[str, ...], stdin: bytes | None, stdin_filename: str | N
     """Read every path once, in the order given, folders in name order. Raises RequestError for a missing path."""
     documents: list[Document] = []
     empty: list[str] = []
-    seen: set[str] = set()
+    counts: dict[str, bool] = {}
     for path in paths:
-        if path == "-":
-            named = [read_document(stdin_filename or "-", stdin or b"")]
-        elif Path(path).is_dir():
-            named = [d for f in _walk(path) if f not in seen and (d := _read_walked(f)) is not None]
-        elif Path(path).exists():
-            named = [] if _spelled(path) in seen else [_read(_spelled(path))]
-            if not named:
-                continue
-        else:
-            raise RequestError(f"no such file or folder: {quote(path)}", _near_paths(path))
-        seen.update(d.source.path for d in named)
-        if not any(d.plans or d.faults for d in named):
+        read, files = _reader(path, stdin, stdin_filename)
+        for file in files:
+            name = _identity(file)
+            if name not in counts:
+                document = read(file)
+                counts[name] = document is not None and bool(document.plans or document.faults)
+                if document and counts[name]:
+                    documents.append(document)
+        if not any(counts[_identity(f)] for f in files):
             empty.append(path)
-        documents += [d for d in named if d.plans or d.faults]
     return Collected(documents, empty)
+
+
+def _reader(
+    path: str, stdin: bytes | None, stdin_filename: str | None
+) -> tuple[Callable[[str], Document | None], list[str]]:
+    """How the files that a path stands for are read, and which files these are."""
+    if path == "-":
+        return lambda _: _document(stdin_filename or "-", stdin or b""), ["-"]
+    if Path(path).is_dir():
+        return _read_walked, list(_walk(path))
+    if Path(path).exists():
+        return _read, [_spelled(path)]
+    raise RequestError(f"no such file or folder: {quote(path)}", _near_paths(path))
+
+
+def _identity(file: str) -> str:
+    """One name for all spellings of a path; links are files of their own."""
+    return file if file == "-" else os.path.abspath(file)  # noqa: PTH100 - Path.absolute keeps `..`
 
 
 def _spelled(path: str) -> str:
@@ -63,17 +81,29 @@ def _spelled(path: str) -> str:
 
 def _read(path: str) -> Document:
     try:
-        return read_document(path, Path(path).read_bytes())
+        return _document(path, _bytes(path))
     except OSError as error:
         reason = error.strerror or type(error).__name__
         fault = Fault("syntax-error", data={"message": f"the file cannot be read: {reason}"})
         return Document(Source(path, ""), faults=(fault,))
 
 
+def _bytes(path: str) -> bytes:
+    with Path(path).open("rb") as file:
+        return file.read(LARGEST_FILE + 1)
+
+
+def _document(path: str, data: bytes) -> Document:
+    if len(data) <= LARGEST_FILE:
+        return read_document(path, data)
+    fault = Fault("syntax-error", data={"message": f"the file is larger than {LARGEST_FILE:,} bytes"})
+    return Document(Source(path, ""), faults=(fault,))
+
+
 def _read_walked(path: str) -> Document | None:
     """A file met on a walk counts only when it holds a plan; broken files count when they look like one."""
     try:
-        data = Path(path).read_bytes()
+        data = _bytes(path)
     except OSError:
         return _read(path)
     if not may_hold_plan(data):

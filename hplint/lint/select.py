@@ -8,6 +8,8 @@ from hplint.lint.registry import Registry
 from hplint.text.near import near
 from hplint.text.wording import listing, quote
 
+UNREADABLE = "HPL001"
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -33,7 +35,11 @@ def choose(registry: Registry, select: Iterable[str], ignore: Iterable[str], ext
         for code, length in _meant(registry, word):
             if (length, not runs) >= (strength.get(code, (0, False))[0], not strength.get(code, (0, True))[1]):
                 strength[code] = (length, runs)
-    return Selection(frozenset(c for c, (_, runs) in strength.items() if runs))
+    codes = frozenset(c for c, (_, runs) in strength.items() if runs)
+    if not codes:
+        raise RequestError("the selection leaves no rule to run", "`hplint rules` lists all rules")
+    # A file that cannot be read is told whatever was selected: nothing in it has been checked.
+    return Selection(codes | {UNREADABLE})
 
 
 def _words(groups: Iterable[str]) -> list[str]:

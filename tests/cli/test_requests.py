@@ -1,5 +1,7 @@
 """Wrong requests exit with 2 and say what was meant; nothing of them is ever a green run."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -101,3 +103,30 @@ def test_every_command_has_help(hplint: Callable[..., object], command: list[str
 def test_options_of_later_versions_are_not_offered(hplint: Callable[..., object]) -> None:
     out = hplint("check", "--help")[1]  # type: ignore[index]
     assert not [o for o in ("--apply", "--baseline", "--add-ignore", "--jobs", "sarif") if o in out]
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["check", "--help"], ["plan", "--help"], ["rules"]])
+def test_output_that_nobody_takes_is_told_in_one_line(arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        result = subprocess.run([sys.executable, "-m", "hplint", *arguments], stdout=full, stderr=subprocess.PIPE)
+    assert result.returncode == 2
+    assert result.stderr.decode().startswith("error: the ") and result.stderr.count(b"\n") == 1
+
+
+def test_a_closed_standard_input_is_a_wrong_request() -> None:
+    command = f"{sys.executable} -m hplint - <&-"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (2, "error: `-` reads the standard input, which is closed\n")
+
+
+def test_a_current_folder_that_is_gone_is_a_wrong_request(tmp_path: Path) -> None:
+    command = f"mkdir gone && cd gone && rmdir ../gone && {sys.executable} -m hplint"
+    result = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 2
+    assert "error: the current folder no longer exists" in result.stderr
+
+
+def test_a_group_without_a_command_shows_its_help() -> None:
+    result = subprocess.run([sys.executable, "-m", "hplint", "plan"], capture_output=True, text=True)
+    assert result.returncode == 2
+    assert "Usage: hplint plan" in result.stderr and "\\n" not in result.stderr

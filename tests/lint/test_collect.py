@@ -37,7 +37,9 @@ def test_a_folder_gives_its_plan_files_in_name_order_and_leaves_other_files_alon
 
 def test_a_path_named_twice_is_read_once() -> None:
     write("plans/a.yaml")
-    assert paths("plans/a.yaml", "plans", "./plans/a.yaml") == ["plans/a.yaml"]
+    named = ("plans/a.yaml", "plans", "./plans/a.yaml", "plans/../plans/a.yaml")
+    assert paths(*named) == ["plans/a.yaml"]
+    assert collect(named, None, None).without_plan == []
 
 
 def test_ignored_and_hidden_build_folders_are_not_entered() -> None:
@@ -97,10 +99,10 @@ def test_a_file_that_may_not_be_read_is_a_finding() -> None:
 def test_a_file_that_vanishes_between_listing_and_reading_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     write("plan.yaml")
 
-    def gone(self: Path) -> bytes:
+    def gone(path: str) -> bytes:
         raise FileNotFoundError(2, "No such file or directory")
 
-    monkeypatch.setattr(Path, "read_bytes", gone)
+    monkeypatch.setattr("hplint.lint.collect._bytes", gone)
     document = collect(("plan.yaml",), None, None).documents[0]
     assert document.faults[0].rule == "syntax-error"
 
@@ -109,3 +111,10 @@ def test_links_that_lead_in_circles_are_not_followed() -> None:
     write("plans/a.yaml")
     Path("plans/loop").symlink_to("..")
     assert paths("plans") == ["plans/a.yaml"]
+
+
+def test_a_file_without_end_is_read_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hplint.lint.collect.LARGEST_FILE", 10)
+    write("big.yaml")
+    (document,) = collect(("big.yaml",), None, None).documents
+    assert document.faults[0].data == {"message": "the file is larger than 10 bytes"}
