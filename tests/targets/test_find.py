@@ -287,8 +287,9 @@ from . import f|from .t import f|import t as f|import t.f|f, g = g, f|*f, g = 1,
 if f: f = 1|elif g: g = 2|else: f = lambda: g|__all__ = ['f']|__all__ += g|f = partial(f, 1)
 from functools import partial
 f = f(g)|@f|with f as f: pass|for f in g: pass|while f: f = 1|match f:|    case f: f = 2|    return f|f: int = 1
-global f|@property|    def f(self): pass|f = {**f}|def __getattr__(n): pass|    yield f|async def f(): pass"""
-        .replace("\n", "|").split("|")
+global f|@property|    def f(self): pass|f = {**f}|def __getattr__(n): pass|    yield f|async def f(): pass""".replace(
+            "\n", "|"
+        ).split("|")
     ),
     max_size=12,
 ).map("\n".join)
