@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hplint.derive.boundary import Boundary
 from hplint.lint.agreed import agreed
 from hplint.lint.case import Case
-from hplint.lint.diagnostic import Diagnostic, Finding, Related
+from hplint.lint.diagnostic import SEVERITIES, Diagnostic, Finding, Related
 from hplint.lint.registry import Registry, RuleEntry
 from hplint.lint.select import Selection
 from hplint.model.tree import ModuleTree
@@ -162,14 +162,18 @@ def fingerprint(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def merge_topologies(runs: list[tuple[Topology, list[Diagnostic]]]) -> list[Diagnostic]:
-    """Put the diagnostics of several topologies together: each once, with a note where it does not hold in all."""
+    """Put the diagnostics of several topologies together: each once, at its worst, with a note where it does not hold in
+    all of them."""
     if len(runs) == 1:
         return runs[0][1]
     places: dict[tuple[object, ...], tuple[Diagnostic, list[str]]] = {}
     for topology, diagnostics in runs:
         for d in diagnostics:
-            key = (d.code, d.severity, d.span, d.message, d.field)
-            places.setdefault(key, (d, []))[1].append(spell(topology))
+            key = (d.code, d.span, d.message, d.field)
+            worst, names = places.get(key, (d, []))
+            if SEVERITIES.index(d.severity) < SEVERITIES.index(worst.severity):
+                worst = d
+            places[key] = (worst, [*names, spell(topology)])
     merged = [
         d if len(names) == len(runs) else replace(d, topology_note=f"with {' and '.join(names)}")
         for d, names in places.values()
