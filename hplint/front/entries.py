@@ -5,7 +5,7 @@ Faults recorded here, with their data (contract.py, targets.py and recorder.py r
 - ``unknown-key`` (R6), at the key: ``key``, ``section`` ("entry"), ``allowed`` (all keys), ``meant`` (the key as which
   it was read for the sake of the other checks, or None).
 - ``wrong-type`` (R5, R8, R10-R15, R47, R95), at the value: ``value``, ``type``, ``allowed``; field None for an entry
-  that is no mapping.
+  that is no mapping, and ``match`` the key that it is the value of, None in a list.
 - ``missing-match`` (R7, R38), at the empty value or the start of the entry: ``problem`` (``absent`` or ``empty``).
 - ``invalid-when`` (R9, R52), at the value: ``value``, ``type``, ``allowed``.
 - ``match-list`` (R50), at the list: ``matches``; ``problem`` is ``sharding`` (``fields``: what it does besides) or
@@ -63,8 +63,9 @@ class _EntryReader:
         elif match is not None and isinstance(node, Scalar) and node.value is None and not self.python:
             pass  # `"*.mlp":` with nothing below is an entry that does nothing.
         else:
-            if not isinstance(node, UnknownNode):
-                self._wrong(node, "a ModuleShardingSpec(…)" if self.python else "a mapping of entry fields")
+            self.log.field = None
+            allowed = "a ModuleShardingSpec(…)" if self.python else "a mapping of entry fields"
+            self._wrong(node, allowed, match=plain(match) if isinstance(match, Scalar) else None)
             _break_all(entry)
         self.log.field = None
         return entry
@@ -205,9 +206,9 @@ class _EntryReader:
                 names.append(name)
         return tuple(names)
 
-    def _wrong(self, node: Node, allowed: str) -> None:
+    def _wrong(self, node: Node, allowed: str, **more: Any) -> None:
         if not isinstance(node, UnknownNode):
-            self.log.add("wrong-type", node.span, value=plain(node), type=type_name(node), allowed=allowed)
+            self.log.add("wrong-type", node.span, value=plain(node), type=type_name(node), allowed=allowed, **more)
 
 
 def _is_null(entry: Entry, field: str) -> bool:

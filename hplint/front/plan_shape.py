@@ -28,6 +28,17 @@ def is_lone_entry(node: Mapping) -> bool:
     return node.get("match") is not None and _has_fields(node)
 
 
+def is_bare_entry(node: Mapping) -> bool:
+    """Whether a mapping that is a plan beyond doubt is one entry without its dash, not {match: fields}: it has a
+    ``match`` that is no mapping of fields, or keys of entries alone and no fields below them."""
+    match = node.get("match")
+    if match is not None:
+        return not isinstance(match, Mapping)
+    pairs = node.pairs()
+    own = bool(pairs) and all(isinstance(k, Scalar) and k.value in ENTRY_KEYS for k, _ in pairs)
+    return own and not any(isinstance(v, Mapping) and _has_fields(v) for _, v in pairs)
+
+
 def is_entry_mapping(node: Node) -> bool:
     """Whether a mapping is {match: fields}: every value is a mapping (or nothing) and some value has entry fields."""
     if not isinstance(node, Mapping):

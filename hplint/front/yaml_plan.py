@@ -4,7 +4,8 @@ Faults recorded here (see entries.py for those of entries):
 
 - ``syntax-error``, in the document: ``message``, ``help``.
 - ``wrong-type`` (R4), at the value of ``plan_overrides``, or of an accelerator key: ``value``, ``type``, ``allowed``;
-  ``key`` for accelerator keys.
+  ``key`` for accelerator keys. ``problem`` is ``no-dash``, at the first key, where one entry stands in the place of a
+  list of them; ``value`` is then its match, None without one.
 - ``unknown-key``: ``key``, ``section`` (``accelerator`` or ``root``), ``allowed``, ``meant``.
 - ``duplicate-key``: see recorder.py.
 """
@@ -14,7 +15,7 @@ from itertools import pairwise
 from hplint.front.entries import read_entries
 from hplint.front.keys import ACCELERATOR, ACCELERATOR_KEYS, PLAN_OVERRIDES, YAML
 from hplint.front.nodes import Mapping, Node, Scalar, Sequence, UnknownNode, is_text, plain, type_name
-from hplint.front.plan_shape import is_about_plans, is_entry_list, is_entry_mapping, is_lone_entry
+from hplint.front.plan_shape import is_about_plans, is_bare_entry, is_entry_list, is_entry_mapping, is_lone_entry
 from hplint.front.recorder import Recorder
 from hplint.front.yaml_nodes import SIZE_LIMIT, Stream, Tree, compose
 from hplint.front.yaml_words import Problem
@@ -91,13 +92,7 @@ def _plan(source: Source, tree: Tree) -> Plan | None:
         return plan
     if is_entry_mapping(root):
         return _of(source, root, START, log)
-    if is_lone_entry(root):
-        data = {"value": {}, "type": "a mapping", "allowed": "a list of entries; put `- ` before the entry"}
-        plan = _of(source, Sequence([root], root.span), START, log)
-        first = root.items[0][0].span if root.items else root.span
-        plan.faults = (Fault("wrong-type", first, data=data), *plan.faults)
-        return plan
-    return None
+    return _of(source, root, START, log) if is_lone_entry(root) else None
 
 
 def _overrides(root: Mapping, log: Recorder) -> tuple[Scalar, Node] | None:
@@ -114,12 +109,17 @@ def _overrides(root: Mapping, log: Recorder) -> tuple[Scalar, Node] | None:
         return found
     for key, value in root.items:
         if isinstance(key, Scalar) and isinstance(key.value, str) and one_near(key.value, (PLAN_OVERRIDES,)):
-            holds = is_entry_list(value) if isinstance(value, Sequence) else is_entry_mapping(value)
-            if holds:
+            if _holds_entries(value):
                 allowed = (PLAN_OVERRIDES,)
                 log.add("unknown-key", key.span, key=key.value, section="root", allowed=allowed, meant=PLAN_OVERRIDES)
                 return key, value
     return None
+
+
+def _holds_entries(node: Node) -> bool:
+    if isinstance(node, Sequence):
+        return is_entry_list(node)
+    return is_entry_mapping(node) or (isinstance(node, Mapping) and is_lone_entry(node))
 
 
 def _of(source: Source, value: Node, anchor: Span, log: Recorder) -> Plan:
@@ -128,6 +128,9 @@ def _of(source: Source, value: Node, anchor: Span, log: Recorder) -> Plan:
     match value:
         case Sequence(items=items):
             plan.entries, plan.faults = read_entries([(None, i) for i in items], YAML)
+        case Mapping() if is_bare_entry(value):
+            plan.entries, faults = read_entries([(None, value)], YAML)
+            plan.faults = (_no_dash(value), *(f for f in faults if f.rule != "missing-match"))
         case Mapping():
             pairs: list[tuple[Node | None, Node]] = list(log.pairs(value, "plan"))
             plan.entries, plan.faults = read_entries(pairs, YAML)
@@ -139,6 +142,15 @@ def _of(source: Source, value: Node, anchor: Span, log: Recorder) -> Plan:
         plan.faults = (*log.faults, *plan.faults)
         log.faults = []
     return plan
+
+
+def _no_dash(node: Mapping) -> Fault:
+    match = node.get("match")
+    data = {
+        "problem": "no-dash", "type": "one entry without its dash", "allowed": "a list of entries",
+        "value": None if match is None else plain(match),
+    }  # fmt: skip
+    return Fault("wrong-type", node.items[0][0].span if node.items else node.span, data=data)
 
 
 def _trainer(plan: Plan, root: Mapping, log: Recorder) -> None:

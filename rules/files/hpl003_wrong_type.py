@@ -12,7 +12,7 @@ _WORDS = {"true": "true", "false": "false", "yes": "true", "no": "false", "on": 
 def check(case: Case) -> Iterator[Finding]:
     for fault in case.faults(RULE.name):
         data = fault.data
-        value = "" if data["value"] in ({}, [], "", None) else f" ({quote(data['value'])})"
+        value = f" ({quote(data['value'])})" if _is_telling(fault) else ""
         message = f"{_what(fault)} is {data['type']}{value}, but must be {data['allowed']}: the runtime refuses it"
         # Contract values of an inactive entry are never looked at; all other types are checked before `when` is.
         severity = None if fault.field in CONTRACT_FIELDS else "error"
@@ -21,21 +21,30 @@ def check(case: Case) -> Iterator[Finding]:
         )
 
 
+def _is_telling(fault: Fault) -> bool:
+    """Whether a message had better show the value."""
+    return fault.data.get("problem") != "no-dash" and fault.data["value"] not in ({}, [], "", None, "{…}")
+
+
 def _what(fault: Fault) -> str:
     name = fault.field or fault.data.get("key")
     if name:
         return quote(name)
+    if match := fault.data.get("match"):
+        return f"the value of {quote(match)}"
     return "an entry" if fault.entry is not None else "the plan"
 
 
 def _advice(fault: Fault) -> str:
     value, allowed = fault.data["value"], fault.data["allowed"]
+    if fault.data.get("problem") == "no-dash":
+        return f"write `- match: {value if isinstance(value, str) else '…'}`, and indent its fields below `match`"
     if isinstance(value, str) and allowed == "true or false" and value.lower() in _WORDS:
         return f"write {_WORDS[value.lower()]} without quotes"
     if isinstance(value, str) and value and "_target_" in allowed:
         return f"write {{_target_: {value}}}"
     if isinstance(value, str) and value and allowed == "a list of strings":
         return f"write [{value}]"
-    if isinstance(value, str) and value and fault.entry is not None and not fault.field:
+    if isinstance(value, str) and value and fault.entry is not None and not fault.field and not fault.data.get("match"):
         return f"write `- match: {value}`, and below it what the entry sets"
     return ""
