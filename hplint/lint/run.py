@@ -162,21 +162,23 @@ def fingerprint(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def merge_topologies(runs: list[tuple[Topology, list[Diagnostic]]]) -> list[Diagnostic]:
-    """Put the diagnostics of several topologies together: each once, at its worst, with a note where it does not hold in
-    all of them."""
+    """Put the diagnostics of several topologies together: each once, with a note where it does not hold in all.
+
+    What is an error at a token in one topology is not told again as a warning for another one.
+    """
     if len(runs) == 1:
         return runs[0][1]
     places: dict[tuple[object, ...], tuple[Diagnostic, list[str]]] = {}
+    worst: dict[tuple[object, ...], int] = {}
     for topology, diagnostics in runs:
         for d in diagnostics:
-            key = (d.code, d.span, d.message, d.field)
-            worst, names = places.get(key, (d, []))
-            if SEVERITIES.index(d.severity) < SEVERITIES.index(worst.severity):
-                worst = d
-            places[key] = (worst, [*names, spell(topology)])
+            places.setdefault((d.code, d.severity, d.span, d.message, d.field), (d, []))[1].append(spell(topology))
+            token = (d.code, d.span, d.field)
+            worst[token] = min(worst.get(token, len(SEVERITIES)), SEVERITIES.index(d.severity))
     merged = [
         d if len(names) == len(runs) else replace(d, topology_note=f"with {' and '.join(names)}")
         for d, names in places.values()
+        if SEVERITIES.index(d.severity) == worst[d.code, d.span, d.field]
     ]
     merged.sort(key=lambda d: (d.span, d.code))
     return merged

@@ -119,4 +119,4 @@ def test_a_damaged_cache_is_rebuilt_in_silence() -> None:
 def test_what_is_an_error_in_one_topology_and_a_warning_in_another_is_told_once_as_an_error() -> None:
     text = "- match: model.norm\n  params: {weight: {tp: partial}, bias: {tp: replicate}}\n"
     result = run(text, meshes=({"tp": 1}, {"tp": 2}), select=("HPL207",))
-    assert [(d.code, d.severity, d.topology_note) for d in result.diagnostics] == [("HPL207", "error", "")]
+    assert [(d.code, d.severity, d.topology_note) for d in result.diagnostics] == [("HPL207", "error", "with tp=2")]
