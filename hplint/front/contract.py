@@ -13,11 +13,17 @@ Faults recorded here, with their data:
   - ``no-axis``: a tensor without an axis level; ``placement`` is the placement where one was written, else None;
   - ``empty``: a tensor with an empty mapping;
   - ``mixed``: bare placements beside named outputs, at the named output;
+  - ``no-tensor``: ``{axis: placement}`` on a field of several tensors, at the axis; ``value`` holds all such items;
+  - ``swapped``: ``{axis: {tensor: placement}}``, at the axis; ``value`` is the field's, ``meant`` the same with its
+    levels in order;
+  - ``no-space``: ``key:value`` in the place of a mapping item; ``name`` and ``rest`` are its two parts, ``whole`` is
+    the place of the mapping that it should be an item of, ``meant`` what that should say (None where that is unknown);
   - ``axis-key``: an axis that is not a non-empty string.
 - ``invalid-inner-out-src`` (R45, R46, R175), at the value: ``problem`` (``word``, ``empty`` or ``type``), ``value``,
   ``type``.
 """
 
+from hplint.front.contract_slips import is_axis, is_placement, is_swapped, lacks_tensor, transposed, unglued
 from hplint.front.keys import ENTRY_KEYS, FIRST_INPUT, PYTHON, SENTINELS
 from hplint.front.nodes import Mapping, Node, PlacementNode, Scalar, UnknownNode, is_text, plain, type_name
 from hplint.front.recorder import Recorder
@@ -25,6 +31,8 @@ from hplint.plan.entry import ContractField, InnerOutSrc
 from hplint.plan.layout import OUTPUT, OUTPUT_FIELDS, Layout, Layouts
 from hplint.plan.placement import Placement, parse
 from hplint.text.span import Span
+
+Pairs = list[tuple[Node, Node]]
 
 
 class ContractReader:
@@ -43,6 +51,8 @@ class ContractReader:
             case Scalar(value=str(), kind=""):
                 if node.value in SENTINELS:
                     found.sentinel = str(node.value)
+                elif parts := unglued(node):
+                    self._no_space(node, parts, None, node.span)
                 else:
                     self.log.add("invalid-sentinel", node.span, value=node.value, allowed=SENTINELS)
             case Mapping():
@@ -96,8 +106,17 @@ class ContractReader:
         """``{tensor: {axis: placement}}``, and whether all of it could be read. Unreadable tensors are left out."""
         layouts: Layouts = {}
         whole = True
-        for key, value in self.log.pairs(node, "field"):
+        pairs = self.log.pairs(node, "field")
+        if any(is_swapped(k, v) for k, v in pairs):
+            pairs, whole = self._in_order(node, pairs), False
+        if any(lacks_tensor(k, v) for k, v in pairs):
+            pairs, whole = self._with_tensors(pairs), False
+        for key, value in pairs:
             if not isinstance(key, Scalar):
+                whole = False
+                continue
+            if parts := unglued(key, value):
+                self._no_space(key, parts, None, node.span)
                 whole = False
                 continue
             tensor = str(key.value)
@@ -112,10 +131,59 @@ class ContractReader:
                     self.log.add("not-a-placement", value.span, problem="empty", value={}, tensor=tensor, key=key.span)
                 case UnknownNode():
                     pass
+                case Scalar() if parts := self._layout_parts(value):
+                    layouts[tensor] = self._glued(value, parts, tensor)
+                    layouts[tensor].name_span = key.span
                 case _:
                     self._no_axis(value, tensor, key.span)
             whole = False
         return layouts, whole
+
+    def _in_order(self, node: Mapping, pairs: Pairs) -> Pairs:
+        """The items with their levels in order, once it is recorded that they are not."""
+        first = next(k for k, v in pairs if is_swapped(k, v))
+        right = transposed(pairs, node.span)
+        meant = None
+        if all(isinstance(v, Mapping) and all(is_placement(p) for _, p in v.pairs()) for _, v in right.items):
+            meant = {plain(t): {plain(a): _read(p) for a, p in v.pairs()} for t, v in right.items}  # type: ignore[union-attr]
+        self.log.add(
+            "not-a-placement", first.span, problem="swapped", value=plain(node), type="a mapping", axis=plain(first),
+            tensor=None, key=first.span, meant=meant,
+        )  # fmt: skip
+        return right.items
+
+    def _with_tensors(self, pairs: Pairs) -> Pairs:
+        """The items that name a tensor, once it is recorded that others do not."""
+        bare = [(k, v) for k, v in pairs if lacks_tensor(k, v)]
+        value = {plain(k): plain(v) for k, v in bare}
+        meant = {plain(k): _read(v) for k, v in bare} if all(is_placement(v) for _, v in bare) else None
+        first = bare[0][0]
+        self.log.add(
+            "not-a-placement", first.span, problem="no-tensor", value=value, type="a mapping", axis=plain(first),
+            tensor=None, key=first.span, meant=meant, alone=len(bare) == len(pairs),
+        )  # fmt: skip
+        return [(k, v) for k, v in pairs if not lacks_tensor(k, v)]
+
+    @staticmethod
+    def _layout_parts(node: Node) -> tuple[Scalar, Scalar] | None:
+        """The two parts of ``axis:placement``."""
+        parts = unglued(node)
+        return parts if parts and (is_axis(parts[0]) or is_placement(parts[1])) else None
+
+    def _glued(self, node: Scalar, parts: tuple[Scalar, Scalar], tensor: str | None) -> Layout:
+        """The layout that ``axis:placement`` was meant to be."""
+        axis, placement = str(parts[0].value), parse(str(parts[1].value))
+        self._no_space(node, parts, tensor, node.span, {axis: placement} if placement else None)
+        return Layout({axis: placement}, None, {axis: parts[0].span}, {axis: parts[1].span})
+
+    def _no_space(
+        self, node: Scalar, parts: tuple[Scalar, Scalar], tensor: str | None, whole: Span, meant: object = None
+    ) -> None:
+        self.log.add(
+            "not-a-placement", Span(node.span.start, parts[0].span.end + 1), problem="no-space", value=node.value,
+            type="a string", name=str(parts[0].value), rest=str(node.value)[len(str(parts[0].value)) + 1 :],
+            tensor=tensor, key=node.span, whole=whole, meant=meant,
+        )  # fmt: skip
 
     def _no_axis(self, node: Node, tensor: str, key: Span) -> None:
         placement = node.placement if isinstance(node, PlacementNode) else None
@@ -132,7 +200,7 @@ class ContractReader:
         axes: dict[str, Span] = {}
         spans: dict[str, Span] = {}
         whole = True
-        for key, value in self.log.pairs(node, section):
+        for key, value in self._separated(node, self.log.pairs(node, section), tensor):
             if not isinstance(key, Scalar):
                 whole = False
                 continue
@@ -148,6 +216,15 @@ class ContractReader:
             placements[axis], axes[axis], spans[axis] = placement, key.span, value.span
             whole = whole and placement is not None
         return Layout(placements, None, axes, spans), whole
+
+    def _separated(self, node: Mapping, pairs: Pairs, tensor: str | None) -> Pairs:
+        """The items of a layout, those that are glued together taken apart and recorded: one fault for all of them."""
+        found = [unglued(k, v) or (k, v) for k, v in pairs]
+        glued = [k for (k, _), (part, _) in zip(pairs, found, strict=True) if part is not k]
+        if glued and isinstance(glued[0], Scalar) and (parts := unglued(glued[0])):
+            meant = {plain(k): _read(v) for k, v in found} if all(is_placement(v) for _, v in found) else None
+            self._no_space(glued[0], parts, tensor, node.span, meant)
+        return found
 
     def placement(self, node: Node, tensor: str | None, axis: str, key: Span) -> Placement | None:
         """One placement; None (with a fault, unless it is an expression) where it cannot be read."""
@@ -169,6 +246,10 @@ class ContractReader:
             axis=axis, meant=meant, key=key,
         )  # fmt: skip
         return None
+
+
+def _read(node: Node) -> Placement | None:
+    return node.placement if isinstance(node, PlacementNode) else parse(plain(node))
 
 
 def _object(placement: Placement) -> str:

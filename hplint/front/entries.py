@@ -3,7 +3,8 @@
 Faults recorded here, with their data (contract.py, targets.py and recorder.py record the others):
 
 - ``unknown-key`` (R6), at the key: ``key``, ``section`` ("entry"), ``allowed`` (all keys), ``meant`` (the key as which
-  it was read for the sake of the other checks, or None).
+  it was read for the sake of the other checks, or None); ``rest`` where a space is missing: ``key`` is then
+  ``meant:rest``.
 - ``wrong-type`` (R5, R8, R10-R15, R47, R95), at the value: ``value``, ``type``, ``allowed``; field None for an entry
   that is no mapping, and ``match`` the key that it is the value of, None in a list.
 - ``missing-match`` (R7, R38), at the empty value or the start of the entry: ``problem`` (``absent`` or ``empty``).
@@ -16,6 +17,7 @@ Faults recorded here, with their data (contract.py, targets.py and recorder.py r
 from typing import Any
 
 from hplint.front.contract import ContractReader
+from hplint.front.contract_slips import unglued
 from hplint.front.keys import ENTRY_KEYS, PYTHON, PYTHON_ALLOWED, Key, entry_keys
 from hplint.front.nodes import Mapping, Node, Scalar, Sequence, UnknownNode, is_text, plain, type_name
 from hplint.front.recorder import Recorder
@@ -73,6 +75,7 @@ class _EntryReader:
     def _fields(self, entry: Entry, node: Mapping, needs_match: bool) -> None:
         self.log.field = None
         pairs = self.log.pairs(node, "entry")
+        pairs = [self._separated(k, v) for k, v in pairs]
         written = {k.value for k, _ in pairs if isinstance(k, Scalar)}
         for key, value in pairs:
             if not isinstance(key, Scalar):
@@ -93,6 +96,18 @@ class _EntryReader:
                 entry.broken.add("match")
             else:
                 self.log.add("missing-match", Span(node.span.start, _first_token_end(node)), problem="absent")
+
+    def _separated(self, key: Node, value: Node) -> tuple[Node, Node]:
+        """An item whose field is glued to its value, taken apart and recorded; other items as they are."""
+        parts = unglued(key, value)
+        if parts is None or parts[0].value not in self.allowed or not isinstance(key, Scalar):
+            return key, value
+        name, rest = str(parts[0].value), str(key.value)[len(str(parts[0].value)) + 1 :]
+        place = Span(key.span.start, parts[0].span.end + 1)
+        self.log.add(
+            "unknown-key", place, key=key.value, section="entry", allowed=self.allowed, meant=name, rest=rest
+        )  # fmt: skip
+        return parts
 
     def _unknown_key(self, key: Scalar, written: set[Any], needs_match: bool) -> str | None:
         """Record the key; the name as which its value is read all the same, so that nothing echoes the slip."""

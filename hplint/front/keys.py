@@ -76,6 +76,8 @@ PYTHON_ALLOWED = {
 
 SENTINELS = ("auto", "none")
 """Strings that a contract field may be, in exactly this spelling (R39)."""
+AXIS_WORDS = ("tp", "cp", "ep", "pp", "dp", "dp_replicate", "dp_shard", "dp_cp", "ep_shard")
+"""Axes that every mesh knows: the topology's, which this layer may not import."""
 FIRST_INPUT = "first_input"
 TARGET = "_target_"
 PLAN_OVERRIDES = "plan_overrides"

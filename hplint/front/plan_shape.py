@@ -56,7 +56,8 @@ def _is_entry(node: Mapping) -> bool:
     texts = match.items if isinstance(match, Sequence) else [match]
     if match is None or not all(is_text(t) for t in texts):
         return False
-    others = [str(k.value) for k, _ in node.pairs() if isinstance(k, Scalar) and k.value != "match"]
+    keys = [str(k.value) for k, _ in node.pairs() if isinstance(k, Scalar) and k.value != "match"]
+    others = [k.partition(":")[0] for k in keys]  # `when:cp` lacks its space, no more.
     return not others or any(k in ENTRY_KEYS or near(k, ENTRY_KEYS, 1) for k in others)
 
 

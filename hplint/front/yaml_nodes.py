@@ -14,7 +14,7 @@ from yaml import events
 
 from hplint.front.nodes import Mapping, Node, Scalar, Sequence, UnknownNode
 from hplint.front.yaml_scalars import MERGE, STR, BadScalar, Value, construct, implicit_tag, short_tag
-from hplint.front.yaml_words import DEPTH_LIMIT, TOO_DEEP, Problem, word_error
+from hplint.front.yaml_words import DEPTH_LIMIT, TOO_DEEP, Problem, quoted_glob, word_error
 from hplint.text.source import BOM
 from hplint.text.span import Span
 
@@ -242,7 +242,8 @@ class _Composer:
         span = Span(event.start_mark.index + self.shift, event.end_mark.index + self.shift)
         self.last = span.end
         if event.anchor not in self.anchors:
-            self._unreadable(span, f"the alias `*{event.anchor}` has no anchor `&{event.anchor}` above it")
+            advice = f"if it is a glob, quote it: {quoted_glob(self.text, span.start - self.shift)}"
+            self._unreadable(span, f"the alias `*{event.anchor}` has no anchor `&{event.anchor}` above it", advice)
             return
         known = self.anchors[event.anchor]
         if known is None:
@@ -255,8 +256,8 @@ class _Composer:
             raise _Stop(Problem(span, message, final=True))
         self._add(node, None, count=count)
 
-    def _unreadable(self, span: Span, message: str) -> None:
-        self.problems.append(Problem(span, message))
+    def _unreadable(self, span: Span, message: str, advice: str = "") -> None:
+        self.problems.append(Problem(span, message, advice))
         self._add(UnknownNode(span, message), None)
 
     def _check_anchor(self, anchor: str, span: Span) -> None:

@@ -12,6 +12,7 @@ Faults recorded here (see entries.py for those of entries):
 
 from itertools import pairwise
 
+from hplint.front.contract_slips import unglued
 from hplint.front.entries import read_entries
 from hplint.front.keys import ACCELERATOR, ACCELERATOR_KEYS, PLAN_OVERRIDES, YAML
 from hplint.front.nodes import Mapping, Node, Scalar, Sequence, UnknownNode, is_text, plain, type_name
@@ -108,11 +109,11 @@ def _overrides(root: Mapping, log: Recorder) -> tuple[Scalar, Node] | None:
             log.add("duplicate-key", again.span, related, key=PLAN_OVERRIDES, section="plan")
         return found
     for key, value in root.items:
-        if isinstance(key, Scalar) and isinstance(key.value, str) and one_near(key.value, (PLAN_OVERRIDES,)):
-            if _holds_entries(value):
-                allowed = (PLAN_OVERRIDES,)
-                log.add("unknown-key", key.span, key=key.value, section="root", allowed=allowed, meant=PLAN_OVERRIDES)
-                return key, value
+        near = isinstance(key, Scalar) and isinstance(key.value, str) and one_near(key.value, (PLAN_OVERRIDES,))
+        if near and isinstance(key, Scalar) and _holds_entries(value):
+            allowed = (PLAN_OVERRIDES,)
+            log.add("unknown-key", key.span, key=key.value, section="root", allowed=allowed, meant=PLAN_OVERRIDES)
+            return key, value
     return None
 
 
@@ -174,6 +175,11 @@ def _accelerator(node: Mapping, log: Recorder) -> Accelerator:
     for key, value in log.pairs(node, ACCELERATOR):
         if not isinstance(key, Scalar):
             continue
+        if (parts := unglued(key, value)) and parts[0].value in ACCELERATOR_KEYS:
+            place, word = Span(key.span.start, parts[0].span.end + 1), str(parts[0].value)
+            rest = str(key.value)[len(word) + 1 :]
+            log.add("unknown-key", place, key=key.value, section=ACCELERATOR, allowed=allowed, meant=word, rest=rest)
+            key, value = parts
         name = key.value
         if name not in ACCELERATOR_KEYS:
             meant = one_near(name, allowed) if isinstance(name, str) else None

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import yaml
 
+from hplint.front.keys import ACCELERATOR, ACCELERATOR_KEYS, AXIS_WORDS, ENTRY_KEYS, PLAN_OVERRIDES, TARGET
 from hplint.text.span import Span
 
 
@@ -23,6 +24,10 @@ DEPTH_LIMIT = 200
 TOO_DEEP = f"nested more than {DEPTH_LIMIT} levels deep"
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_TOKEN = re.compile(r"\*(?:(?!:(?:\s|$))[^\s,\[\]{}])*")
+_GLUED = re.compile(r"^[ ]*(?:-[ ]+)*([A-Za-z_]+):([^\s:/][^\n\r]*)", re.M)
+_KEYS = frozenset((*ENTRY_KEYS, *ACCELERATOR_KEYS, *AXIS_WORDS, PLAN_OVERRIDES, ACCELERATOR, TARGET))
 
 _UNCLOSED = "a quoted text that is never closed"
 _INDENT = "check the indentation, and quote values that hold `: ` or ` #`"
@@ -64,6 +69,8 @@ def word_error(error: Exception, text: str, shift: int) -> Problem:
     related: tuple[tuple[str, Span], ...] = ()
     if "nesting depth" in str(error.problem):
         return Problem(span, TOO_DEEP, final=True)
+    if slip := _glob(error, text, at, shift) or _glued(str(error.problem), text, at, shift):
+        return slip
     message, advice = _words(str(error.problem or error.context or ""), text[at : at + 1])
     if error.context and error.context_mark and error.context_mark.index != at:
         start = min(error.context_mark.index, len(text))
@@ -73,6 +80,38 @@ def word_error(error: Exception, text: str, shift: int) -> Problem:
             return Problem(opened, message, advice)
         related = (("started here", opened),)
     return Problem(span, message, advice, related)
+
+
+def quoted_glob(text: str, start: int) -> str:
+    """How the value that starts with the ``*`` at ``start`` reads in quotes."""
+    found = _TOKEN.match(text, start)
+    return f'"{found[0]}"' if found else '"*"'
+
+
+def _glob(error: yaml.MarkedYAMLError, text: str, at: int, shift: int) -> Problem | None:
+    """A glob without quotes."""
+    if error.context is None or "scanning an alias" not in error.context or error.context_mark is None:
+        return None
+    star = min(error.context_mark.index, at)
+    if text[star : star + 1] != "*":
+        return None
+    found = _TOKEN.match(text, star)
+    end = found.end() if found else star + 1
+    message = "a value that starts with `*` is an alias, and this is no name of one"
+    return Problem(Span(star + shift, end + shift), message, f"quote the glob: {quoted_glob(text, star)}")
+
+
+def _glued(problem: str, text: str, at: int, shift: int) -> Problem | None:
+    """A key without the space after its colon. The parser finds out only at the next colon."""
+    if not any(part in problem for part in ("mapping values are not allowed", "could not find expected ':'")):
+        return None
+    lines = [m for m in _GLUED.finditer(text, max(0, at - 2000), at) if m[1] in _KEYS]
+    if not lines or text[lines[-1].end() : at].count("\n") > 1:
+        return None
+    start, end = lines[-1].start(1), lines[-1].end(1)
+    whole = f"{lines[-1][1]}: {lines[-1][2].strip()}"
+    message = f"a space is missing after `{lines[-1][1]}:`, so it is no key"
+    return Problem(Span(start + shift, end + 1 + shift), message, f"write `{whole[:80]}`")
 
 
 def _words(problem: str, char: str) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """HPL203 not-a-placement: outside replicate / partial / shard(N), or no axis level (R41-R44, R118)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from hplint.rule import (
     REPLICATE,
@@ -11,6 +11,8 @@ from hplint.rule import (
     Finding,
     Placement,
     Proposal,
+    Rewrite,
+    listing,
     near,
     on_fault,
     parse_placement,
@@ -30,8 +32,11 @@ _GRAMMAR = "allowed are `replicate`, `partial` and `shard(N)` with a tensor dim 
 def check(case: Case) -> Iterator[Finding]:
     python = case.plan.dialect == "python"
     for fault in case.faults(RULE.name):
-        message, advice = _PROBLEMS[fault.data["problem"]](fault, python)
         entry = case.entry(fault)
+        if fault.data["problem"] == "no-tensor":
+            yield _no_tensor(case, fault, entry)
+            continue
+        message, advice = _PROBLEMS[fault.data["problem"]](fault, python)
         yield Finding(fault.span, message, advice, entry, field=fault.field, fixes=_fixes(fault, entry))
 
 
@@ -108,9 +113,70 @@ def _axis_key(fault: Fault, python: bool) -> tuple[str, str]:
     return f"the axis is {shown}, but must be a name such as `tp`", "quote the name if YAML reads it as another type"
 
 
+def _no_tensor(case: Case, fault: Fault, entry: Entry | None) -> Finding:
+    """An axis where a tensor belongs: which one is laid out is not written."""
+    is_parameter = fault.field == "params"
+    python = case.plan.dialect == "python"
+    names = _tensors(case, fault, entry)
+    name = names[0] if names else "weight" if is_parameter else "hidden_states"
+    noun = "parameter" if is_parameter else "input"
+    layout = _layout(fault.data["meant"] or fault.data["value"], python)
+    form = f'"{name}": {layout}' if python else f"{name}: {layout}"
+    more = f"; the {noun}s here are {listing(names)}" if len(names) > 1 else ""
+    axis, here = quote(fault.data["axis"]), quote(fault.field)
+    message = f"{here} lays out no {noun}: {axis} is an axis, but the {noun} that it belongs to is missing"
+    fixes: tuple[Proposal, ...] = ()
+    if entry and fault.field in entry.values and len(names) == 1 and fault.data["meant"] and fault.data["alone"]:
+        span = entry.values[fault.field]
+        fixes = (Proposal(f"write {quote(form)}", (Rewrite(span, {name: fault.data["meant"]}),)),)
+    return Finding(fault.span, message, f"write {quote(form)}{more}", entry, field=fault.field, fixes=fixes)
+
+
+def _tensors(case: Case, fault: Fault, entry: Entry | None) -> tuple[str, ...]:
+    """What could be laid out at the first module that the entry lands on: its parameters, or its inputs."""
+    hits = case.resolved.hits.get(entry.index) if case.resolved and entry else None
+    fqn = next((fqn for group in (hits.merged, hits.inserted) for fqn in group), None) if hits else None
+    if fqn is None or not case.tree or not case.coverage:
+        return ()
+    if fault.field == "params":
+        return case.coverage.below(fqn)
+    module = case.tree.modules.get(fqn)
+    return tuple(p.name for p in (module.forward or ()) if not p.kind.startswith("var_"))[:1] if module else ()
+
+
+def _layout(value: Mapping[str, object], python: bool) -> str:
+    if not python:
+        return "{" + ", ".join(f"{a}: {'…' if p is None else p}" for a, p in value.items()) + "}"
+    items = (f"{a.upper()}: {_object(p) if isinstance(p, Placement) else '…'}" for a, p in value.items())
+    return "{" + ", ".join(items) + "}"
+
+
+def _swapped(fault: Fault, python: bool) -> tuple[str, str]:
+    name, axis = quote(fault.field), quote(fault.data["axis"])
+    message = f"the two levels of {name} are swapped: {axis} is an axis, and axes belong below the tensor"
+    form = '{"tensor": {TP: placement}}' if python else "{tensor: {axis: placement}}"
+    if meant := fault.data["meant"]:
+        tensor, layout = next(iter(meant.items()))
+        form = f'"{tensor}": {_layout(layout, True)}' if python else f"{tensor}: {_layout(layout, False)}"
+    return f"{message}, so the runtime refuses the plan", f"write {quote(form)}"
+
+
+def _no_space(fault: Fault, python: bool) -> tuple[str, str]:
+    name, rest = fault.data["name"], fault.data["rest"]
+    shown = quote(fault.data["value"])
+    message = f"a space is missing after {quote(name + ':')}: all of {shown} is one name, and the runtime refuses it"
+    return message, f"write {quote(f'{name}: {rest}')}"
+
+
 def _fixes(fault: Fault, entry: Entry | None) -> tuple[Proposal, ...]:
     if entry is None or fault.field is None:
         return ()
+    if fault.data["problem"] in ("swapped", "no-space"):
+        meant, span = fault.data["meant"], fault.data.get("whole") or entry.values.get(fault.field)
+        if not meant or span is None:
+            return ()
+        title = "put the levels in order" if fault.data["problem"] == "swapped" else "put a space after the colon"
+        return (Proposal(title, (Rewrite(span, meant),), safe=True),)
     value, problem, shown = fault.data["value"], fault.data["problem"], str(fault.data["value"])
     if problem == "quoted-placement":
         return (rewrite(fault.span, shown, parse_placement(shown), safe=True),)
@@ -141,5 +207,5 @@ def _only(value: object) -> Placement | None:
 
 _PROBLEMS = {
     "text": _text, "value": _value, "quoted-placement": _quoted, "no-axis": _no_axis, "empty": _empty, "mixed": _mixed,
-    "axis-key": _axis_key,
+    "axis-key": _axis_key, "swapped": _swapped, "no-space": _no_space,
 }  # fmt: skip

@@ -29,6 +29,8 @@ def check(case: Case) -> Iterator[Finding]:
     for fault in case.faults(RULE.name):
         is_what, outcome = _SECTIONS[fault.data["section"]]
         message = f"{quote(fault.data['key'])} {is_what}: {outcome}"
+        if "rest" in fault.data:
+            message = f"a space is missing after {quote(fault.data['meant'] + ':')}, so {message}"
         yield Finding(
             fault.span,
             message,
@@ -44,13 +46,15 @@ def _advice(case: Case, fault: Fault) -> str:
     key, allowed = fault.data["key"], fault.data["allowed"]
     if key == "out_names" and case.plan.dialect == "yaml":
         return "remove it: in YAML several outputs take the order of the `out_src` keys"
+    if "rest" in fault.data:
+        return f"write {quote(fault.data['meant'] + ': ' + fault.data['rest'])}"
     names = near(key, allowed) if isinstance(key, str) else []
     return f"did you mean {listing(names, 'or')}?" if names else f"allowed are {listing(allowed, most=20)}"
 
 
 def _fixes(case: Case, fault: Fault) -> tuple[Proposal, ...]:
     key, entry = fault.data["key"], case.entry(fault)
-    if not isinstance(key, str):
+    if not isinstance(key, str) or "rest" in fault.data:
         return ()
     if key == "out_names" and case.plan.dialect == "yaml":
         return (remove_item(fault.span, key),)
