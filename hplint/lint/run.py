@@ -1,5 +1,6 @@
 """The engine: one plan, one model, one topology -> diagnostics."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -18,12 +19,16 @@ from hplint.resolve.resolved import ResolvedPlan
 from hplint.resolve.resolver import resolve
 from hplint.resolve.topology import Topology
 from hplint.text.source import Source
-from hplint.text.wording import plural
+from hplint.text.wording import plural, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hplint.targets.find import TargetFinder
+
+
+_NUMBER = re.compile(r"(?<=[`.])[0-9]+(?=[.`])")
+"""A number that is a segment of a dotted name in backquotes."""
 
 
 @dataclass(slots=True)
@@ -95,15 +100,15 @@ def _diagnostics(
     topology: Topology,
     inactive: frozenset[int],
 ) -> list[Diagnostic]:
-    """Fold findings that differ in the module alone, and order them by place. Each comes with the resolved plan that it
-    was found in."""
+    """Fold findings that differ in the module alone, or in a name that is made at their place, and order them by place.
+    Each comes with the resolved plan that it was found in."""
     folded: dict[tuple[object, ...], _Folded] = {}
     for rule, finding, resolved in found:
         severity = finding.severity or rule.severity
         if finding.severity is None and severity == "error" and finding.entry and finding.entry.index in inactive:
             severity = "warning"
-        key = (rule.code, finding.span, finding.message, finding.field)
-        one = folded.setdefault(key, _Folded(rule, finding, severity, resolved))
+        key = (rule.code, finding.span, shape(finding), finding.field)
+        one = folded.setdefault(key, _Folded(rule, severity, resolved))
         one.findings.append(finding)
     values = topology.to_json()
     diagnostics = [one.diagnostic(source, values) for one in folded.values()]
@@ -113,22 +118,24 @@ def _diagnostics(
 
 @dataclass(slots=True)
 class _Folded:
-    """Findings that are told as one: the first of them says how."""
+    """Findings that are told as one: that of the first entry says how."""
 
     rule: RuleEntry
-    first: Finding
     severity: str
     resolved: ResolvedPlan | None
     findings: list[Finding] = field(default_factory=list)
 
     def diagnostic(self, source: Source, topology: dict[str, Any]) -> Diagnostic:
-        first = self.first
+        # A loop's first round says more than its last, whichever was found first.
+        self.findings.sort(key=lambda f: f.entry.index if f.entry else -1)
+        first, *others = self.findings
         modules = tuple(dict.fromkeys(f.module for f in self.findings if f.module is not None))
+        more = len({f.message for f in self.findings}) - 1
         return Diagnostic(
             code=self.rule.code,
             name=self.rule.name,
             severity=self.severity,
-            message=first.message + _where(modules),
+            message=first.message + _where(modules, more),
             source=source,
             span=first.span,
             match=first.entry.match.value if first.entry and first.entry.match else None,
@@ -137,17 +144,30 @@ class _Folded:
             topology=topology,
             related=tuple(Related(*r) for r in first.related),
             help=first.help,
-            proposals=agreed(first, self.findings[1:], self.resolved) if first.fixes else (),
+            proposals=agreed(first, others, self.resolved) if first.fixes else (),
         )
 
 
-def _where(modules: tuple[str, ...]) -> str:
-    if not modules:
-        return ""
-    first = modules[0] or "the root module"
-    if len(modules) == 1:
-        return f" (in {first})"
-    return f" (in {first} and {plural(len(modules) - 1, 'more module', 'more modules')})"
+def shape(finding: Finding) -> str:
+    """A finding's message without the names that a loop makes at its place: without the match where it stands at that,
+    and without whole numbers inside dotted names."""
+    message = finding.message
+    for match in finding.entry.matches if finding.entry else ():
+        if match.span == finding.span:
+            message = message.replace(quote(match.value), "``")
+    return _NUMBER.sub("#", message) if "." in message else message
+
+
+def _where(modules: tuple[str, ...], more: int) -> str:
+    """In which modules a diagnostic holds, and how many names besides the shown one it is about."""
+    parts = []
+    if modules:
+        first = modules[0] or "the root module"
+        others = f" and {plural(len(modules) - 1, 'more module', 'more modules')}" if len(modules) > 1 else ""
+        parts.append(f"in {first}{others}")
+    if more >= max(1, len(modules)):
+        parts.append(f"and {more:,} more like it")
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def fingerprint(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
