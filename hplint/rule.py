@@ -12,6 +12,7 @@ from hplint.lint.case import Case
 from hplint.lint.diagnostic import Finding, Related
 from hplint.lint.fitting import fitting_recipe, fitting_wrapper
 from hplint.lint.injections import Injection, injections, replacements, wrapper_names
+from hplint.lint.inputs import unknown_inputs
 from hplint.lint.narrow import narrow_injection
 from hplint.lint.proposal import (
     AddEntries,
@@ -101,5 +102,5 @@ __all__ = [
     "on_injection", "on_plan", "one_near", "parse_placement", "patterns_of", "plain_fields", "plain_layout",
     "plain_params", "plural", "quote", "remove_axis", "remove_entry", "remove_fields", "remove_injection",
     "remove_item", "rename", "rename_to_near", "rename_to_one", "replacements", "rewrite", "set_field", "shard",
-    "wrapper_names",
+    "unknown_inputs", "wrapper_names",
 ]  # fmt: skip

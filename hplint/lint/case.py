@@ -37,6 +37,8 @@ class Case:
     case_faults: tuple[Fault, ...] = ()
     """Faults of this pairing alone (model-unavailable, size-mismatch)."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    near_inputs: dict[tuple[str, int], list[str]] = field(default_factory=dict, init=False, repr=False)
+    """What unknown input names may mean, by name and node: see inputs.py."""
     _coverage: "Coverage | None" = field(default=None, init=False, repr=False)
     _written: "tuple[Written, ...] | None" = field(default=None, init=False, repr=False)
 

@@ -52,6 +52,22 @@ class Injection:
         return MARK[self.field]
 
     @property
+    def other_marks(self) -> frozenset[str]:
+        """The decorators that its function carries in the place of the right one; none where it has that, where it has
+        none at all, and where it cannot be read."""
+        marks = (self.reading.marks if self.reading else None) or frozenset()
+        return frozenset() if self.mark in marks else marks
+
+    @property
+    def foreign_context(self) -> frozenset[str]:
+        """The context parameters of other fields, where its function lacks the decorator that would tell its own."""
+        from hplint.targets.context import CONTEXT
+
+        if not self.reading or self.reading.marks is None or self.mark in self.reading.marks:
+            return frozenset()
+        return frozenset(name for names in CONTEXT.values() for name in names)
+
+    @property
     def context(self) -> tuple[str, ...]:
         """The context parameters that its function must declare."""
         from hplint.targets.context import CONTEXT

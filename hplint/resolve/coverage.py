@@ -46,7 +46,7 @@ class Coverage:
     _loose_keys: tuple[str, ...] = ()
     _replaced: frozenset[str] = frozenset()
     _below: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    _near: dict[tuple[int, str], list[str]] = field(default_factory=dict)
+    _near: dict[tuple[int, str, str], list[str]] = field(default_factory=dict)
     _axes: dict[tuple[int | None, bool], Mapping[str, int | None]] = field(default_factory=dict)
 
     def settled(self, boundary: Boundary, *fields: str) -> bool:
@@ -110,10 +110,12 @@ class Coverage:
             if outside:
                 return outside[:1]
         # Equal layers share a node, so that one slip in a glob is looked up once, not once a layer.
-        key = (id(module.node), path)
+        own = fqn.rpartition(".")[2]
+        key = (id(module.node), path, "" if own.isdecimal() else own)
         if key not in self._near:
             names = self._names(module.node)
-            self._near[key] = near(path, names) or [n for n in names if n.startswith(f"{path}.")][:3]
+            found = near(path, names) or [n for n in names if n.startswith(f"{path}.")][:3]
+            self._near[key] = found or _behind(own, path, names)
         return self._near[key]
 
     def uncovered(self, resolved: ResolvedPlan) -> Iterator[tuple[str, str | None]]:
@@ -147,6 +149,17 @@ class Coverage:
             return False
         boundary = resolved.boundaries.get(fqn)
         return boundary is None or "params" not in boundary.broken
+
+
+def _behind(own: str, path: str, names: tuple[str, ...]) -> list[str]:
+    """The parameters that a path means behind a module's own name, which it ought not to start with: as written, or
+    misspelt. ``own`` is that name's last segment; one number is as good as another."""
+    segments = path.split(".")
+    for end, segment in enumerate(segments[:-1], 1):
+        if segment == own or (own.isdecimal() and segment.isdecimal()):
+            rest = ".".join(segments[end:])
+            return [rest] if rest in names else near(rest, names)
+    return []
 
 
 def cover(resolved: ResolvedPlan, tree: ModuleTree, topology: Topology, entries: tuple[Entry, ...]) -> Coverage:

@@ -19,6 +19,7 @@ from hplint.rule import (
     on_plan,
     quote,
     set_field,
+    unknown_inputs,
 )
 
 RULE = on_plan("HPL304", "missing-input-source")
@@ -66,14 +67,14 @@ def _no_source(case: Case, boundary: Boundary, without: dict[int, list[str]]) ->
 
 
 def _one_sided(case: Case, boundary: Boundary) -> Iterator[Finding]:
-    taken, only = _forward_names(case, boundary)
+    unknown = unknown_inputs(case, boundary)
     for here, other in (INPUT_FIELDS, INPUT_FIELDS[::-1]):
         opposite = boundary.contract(other) or {}
         for name, layout in (boundary.contract(here) or {}).items():
             placements = case.laid_out(layout)
             if name in opposite or placements is None or all(p == REPLICATE for p in placements):
                 continue  # The missing side counts as replicated: where both are, nothing is communicated.
-            if (only and name not in taken) or near(name, (k for k in opposite if taken and k not in taken)):
+            if name in unknown or near(name, (k for k in opposite if k in unknown)):
                 continue  # HPL105 tells of names that the forward does not take, here or on the other side.
             effect = "gathered onto every rank" if here == "in_src" else "taken for replicated, then cut"
             span, entry = case.place(boundary, other if layout.name_span is None else here)
@@ -97,14 +98,3 @@ def _mirrored(case: Case, boundary: Boundary, field: str, name: str, layout: Lay
         return ()
     value = dict(zip(case.topology.active_axes, placements, strict=True))
     return (Proposal(f"add {quote(name)} to {field}, laid out alike", (AddItem(entry, field, name, value),)),)
-
-
-def _forward_names(case: Case, boundary: Boundary) -> tuple[frozenset[str], bool]:
-    """The names that the forward takes (none where that is unknown), and whether communication of any other name is
-    skipped: not where it is the only one, or may be one of the keywords that callers pass."""
-    module = case.tree.modules.get(boundary.fqn) if case.tree else None
-    stale = case.coverage is not None and case.coverage.is_replaced(boundary.fqn)
-    forward = module.forward or () if module and not stale else ()
-    alone = len({*(boundary.in_src or ()), *(boundary.in_dst or ())}) == 1
-    only = bool(forward) and not alone and not any(p.kind == "var_keyword" for p in forward)
-    return frozenset(p.name for p in forward), only

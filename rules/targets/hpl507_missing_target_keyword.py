@@ -12,7 +12,9 @@ def check(case: Case) -> Iterator[Finding]:
         signatures = injection.reading.signatures if injection.reading else ()
         if not signatures or not isinstance(injection.value, Target):
             continue
-        given = {*injection.value.keywords, *injection.all_context}
+        if injection.other_marks:
+            continue  # HPL504 says that it is made for another field, which hands it other things.
+        given = {*injection.value.keywords, *injection.all_context, *injection.foreign_context}
         missing = [
             p.name
             for p in signatures[0].parameters
