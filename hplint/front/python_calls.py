@@ -3,9 +3,9 @@
 import ast
 
 from hplint.front import python_blocks, python_builtins, python_eval, python_methods
-from hplint.front.python_machine import Machine
+from hplint.front.python_machine import Machine, Slip
 from hplint.front.python_making import MAKERS
-from hplint.front.python_scope import PLAN_WORDS, Scope
+from hplint.front.python_scope import PLAN_WORDS, ROOTS, SPEC, Scope
 from hplint.front.python_values import (
     Arguments,
     Bound,
@@ -20,6 +20,7 @@ from hplint.front.python_values import (
     Unknown,
     Value,
 )
+from hplint.text.near import one_near
 from hplint.text.span import Span
 
 PLAN_ARGUMENT = "plan_overrides"
@@ -165,6 +166,10 @@ def _reference(m: Machine, function: Reference, arguments: Arguments, span: Span
         return python_builtins.call(m, function.path, arguments, span)
     if word in MAKERS and word in PLAN_WORDS:
         return MAKERS[word](m, arguments, span)
+    if module.partition(".")[0] in ROOTS and one_near(word, (SPEC,)):
+        # Nothing else there is called nearly so: were it not read, a whole plan might go unseen.
+        m.slips[function.span] = Slip(word, SPEC, False)
+        return MAKERS[SPEC](m, arguments, span)
     if function.path == "functools.partial" and arguments.positional:
         first, *others = arguments.positional
         held = Arguments(others, arguments.keywords, arguments.names, arguments.twice, arguments.strange)

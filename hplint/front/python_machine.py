@@ -1,6 +1,7 @@
 """The state of one static reading of a Python file, and its bounds."""
 
 import ast
+from typing import NamedTuple
 
 from hplint.front.python_places import Places
 from hplint.front.python_values import Function, Table, Unknown, Value
@@ -20,6 +21,14 @@ DEPTH = 60
 
 class OutOfSteps(Exception):
     """The file needs more steps than are allowed: the run ends here, what was found stays."""
+
+
+class Slip(NamedTuple):
+    """A name that is read as the plan word ``meant``. ``certain``: nothing can define the name itself."""
+
+    name: str
+    meant: str
+    certain: bool
 
 
 class Machine:
@@ -46,6 +55,11 @@ class Machine:
         """Functions, by the id of their node: called from somewhere in the file, and being followed now."""
         self.generators: dict[int, bool] = {}
         """Whether a function is a generator, by the id of its node."""
+        self.slips: dict[Span, Slip] = {}
+        """Misspelt plan words, by the place of their use."""
+        self.undefined: dict[str, str] = {}
+        """Reason of an unknown value whose name nothing in the file defines -> the plan word that it may mean."""
+        self._bound: frozenset[str] | bool | None = False
         self.assumed = False
         self.steps = 0
         self.depth = 0
@@ -60,6 +74,14 @@ class Machine:
         if self.steps > self.limit:
             self.stopped = self.stopped or self.places.span(node)
             raise OutOfSteps
+
+    def may_be_bound(self, name: str) -> bool:
+        """Whether anything in the file, or behind a star import of it, may give a name its value."""
+        if self._bound is False:
+            from hplint.front.python_bound import bound_names
+
+            self._bound = bound_names(self.tree)
+        return not isinstance(self._bound, frozenset) or name in self._bound
 
     def define(self, function: Function) -> None:
         """Note a function, once however often its ``def`` is followed."""

@@ -14,11 +14,14 @@ Faults recorded here (those of entries are recorded by entries.py):
 
 - ``syntax-error``, in the document: ``message``, ``help``.
 - ``not-evaluated``, at the expression: ``reason``, which finishes the sentence "not evaluated: …". In the document
-  when it is not about one plan: a whole plan that cannot be read, a file that takes too many steps.
+  when it is not about one plan: a whole plan that cannot be read, a file that takes too many steps. ``meant`` is the
+  plan word that an undefined name may mean. A name that was read as that word, in the document too: ``name``,
+  ``meant`` and ``certain`` (nothing can define it).
 - ``duplicate-key``: see recorder.py.
 - ``wrong-type``, at an argument of ``plan(…)``: ``value``, ``type``, ``allowed``, ``key``.
 """
 
+import re
 from typing import TYPE_CHECKING
 
 from hplint.front.directives import read_directives
@@ -37,7 +40,8 @@ from hplint.text.span import START
 if TYPE_CHECKING:
     from hplint.front.python_find import Call, Candidate
 
-_WORDS = ("ModuleShardingSpec", "plan_overrides", "ShardingPlanner")
+_WORDS = re.compile(r"Module\w+Spec|\w+ShardingSpec|plan_overrides|ShardingPlanner")
+"""What a file with a plan mentions, the first of them maybe misspelt."""
 
 
 def read_python(source: Source) -> Document:
@@ -53,15 +57,17 @@ def read_python(source: Source) -> Document:
         data = {"message": error.reason, "help": error.advice}
         document.faults = (*document.faults, Fault("syntax-error", error.span, data=data))
         return document
-    if not any(word in source.text for word in _WORDS):
+    if not _WORDS.search(source.text):
         return document
     from hplint.front.python_find import candidates, run_file, unread
     from hplint.front.python_machine import Machine
 
     machine = Machine(source, tree)
     run_file(machine)
-    document.plans = tuple(_plan(source, candidate) for candidate in candidates(machine))
+    document.plans = tuple(_plan(source, candidate, machine.undefined) for candidate in candidates(machine))
     faults = [Fault("not-evaluated", u.span, data={"reason": u.reason}) for u in unread(machine)]
+    if document.plans:
+        faults += [Fault("not-evaluated", span, data=slip._asdict()) for span, slip in sorted(machine.slips.items())]
     if machine.stopped is not None:
         reason = f"the file takes more than {machine.limit:,} steps; what comes after is not read"
         faults.append(Fault("not-evaluated", machine.stopped, data={"reason": reason}))
@@ -69,7 +75,7 @@ def read_python(source: Source) -> Document:
     return document
 
 
-def _plan(source: Source, candidate: "Candidate") -> Plan:
+def _plan(source: Source, candidate: "Candidate", undefined: dict[str, str]) -> Plan:
     table, items = candidate.table, candidate.items
     plan = Plan(source, PYTHON, (), anchor=table.anchor or START, name=table.name)
     entries, faults = read_entries(items, PYTHON)
@@ -84,7 +90,7 @@ def _plan(source: Source, candidate: "Candidate") -> Plan:
     if candidate.call is not None:
         plan.accelerator = _accelerator(candidate.call, log)
     plan.entries = entries
-    plan.faults = _distinct((*log.faults, *faults, *_not_evaluated(candidate)))
+    plan.faults = _distinct((*log.faults, *faults, *_not_evaluated(candidate, undefined)))
     return plan
 
 
@@ -97,9 +103,9 @@ def _leave_open(entry: Entry) -> None:
                 entry.contract[name] = ContractField(entry.span, entry.span)
 
 
-def _not_evaluated(candidate: "Candidate") -> list[Fault]:
+def _not_evaluated(candidate: "Candidate", undefined: dict[str, str]) -> list[Fault]:
     return [
-        Fault("not-evaluated", node.span, entry, data={"reason": node.reason})
+        Fault("not-evaluated", node.span, entry, data={"reason": node.reason, "meant": undefined.get(node.reason)})
         for entry, node in candidate.converter.unknown
     ]
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from hplint.front.python_values import Const, Reference, Value
+from hplint.text.near import one_near
 from hplint.text.span import Span
 
 SPEC = "ModuleShardingSpec"
@@ -17,6 +18,17 @@ ROOTS = ("hyper_parallel", "hyper_models")
 
 PLAN_WORDS = (SPEC, PLANNER, TARGET, MESH_AXIS, *PLACEMENTS, *AXES)
 """Names that are known by themselves, where a star import may have brought them."""
+
+
+def near_word(name: str) -> str | None:
+    """The plan word that a name misspells. Of two letters only the case may differ, or one may be too many: all short
+    names are near one another."""
+    meant = one_near(name, PLAN_WORDS)
+    if meant not in AXES:
+        return meant
+    letters = name.upper()
+    shorter = {letters[:i] + letters[i + 1 :] for i in range(len(letters))}
+    return meant if meant == letters or meant in shorter else None
 
 
 @dataclass(slots=True, eq=False)
