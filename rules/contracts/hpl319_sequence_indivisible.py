@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import CONTRACT_FIELDS, Boundary, Case, Finding, on_plan
+from hplint.rule import INPUT_FIELDS, OUTPUT_FIELDS, Boundary, Case, Finding, on_plan
 
 RULE = on_plan("HPL319", "sequence-indivisible")
 _SEQUENCE_DIM = 1
@@ -17,7 +17,8 @@ def check(case: Case) -> Iterator[Finding]:
         message = f"the sequence length {length} does not divide by 2 x cp = {2 * cp}: the runtime refuses it"
         yield Finding(case.plan.anchor, message, help=f"{_nearest(length, 2 * cp)} would do")
         return
-    worst = max((_cut(case, b) for b in case.boundaries()), key=lambda axes: (_product(axes), axes), default=())
+    sizes = {a: n for a in case.topology.active_axes if (n := case.topology.size(a)) and n > 1}
+    worst = max((_cut(sizes, b) for b in case.boundaries()), key=_product, default=())
     ranks = _product(worst)
     if ranks > 1 and length % ranks:
         axes = " x ".join(f"{axis} {size}" for axis, size in worst)
@@ -28,18 +29,14 @@ def check(case: Case) -> Iterator[Finding]:
         yield Finding(case.plan.anchor, message, help=f"{_nearest(length, ranks)} would do")
 
 
-def _cut(case: Case, boundary: Boundary) -> tuple[tuple[str, int], ...]:
-    """The axes of known size above 1 that cut the sequence somewhere at this boundary, the most of them."""
+def _cut(sizes: dict[str, int], boundary: Boundary) -> tuple[tuple[str, int], ...]:
+    """The axes (with their sizes) that cut the sequence somewhere at this boundary, the most of them."""
     best: tuple[tuple[str, int], ...] = ()
-    for name in CONTRACT_FIELDS[1:]:
+    for name in (*INPUT_FIELDS, *OUTPUT_FIELDS):
         for layout in (boundary.contract(name) or {}).values():
-            axes = tuple(
-                (axis, size)
-                for axis, placement in layout.placements.items()
-                if placement and placement.dim == _SEQUENCE_DIM
-                and axis in case.topology.active_axes and (size := case.topology.size(axis)) and size > 1
-            )  # fmt: skip
-            best = max(best, axes, key=_product)
+            cut = [(a, sizes[a]) for a, p in layout.placements.items() if p and p.dim == _SEQUENCE_DIM and a in sizes]
+            if len(cut) > len(best):
+                best = tuple(cut)
     return best
 
 
