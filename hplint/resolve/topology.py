@@ -32,6 +32,11 @@ class Topology:
     seq_len: int | None = None
     mesh: Mapping[str, int] = field(default_factory=dict)
     assumed: frozenset[str] = frozenset()
+    active_axes: tuple[str, ...] = field(init=False, repr=False, compare=False, default=())
+    """Axes that layouts are laid out over, in mesh order. Without a mesh: cp, then tp. Asked for at every layout."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "active_axes", self._active())
 
     def size(self, axis: str) -> int | None:
         """Size of an axis: None when unknown or only assumed, 1 for axes that the mesh does not have."""
@@ -54,9 +59,7 @@ class Topology:
         """Whether the mesh itself has an ep axis (else ep re-cuts the whole mesh for experts only)."""
         return self.mesh.get("ep", 1) > 1
 
-    @property
-    def active_axes(self) -> tuple[str, ...]:
-        """Axes that layouts are laid out over, in mesh order. Without a mesh: cp, then tp."""
+    def _active(self) -> tuple[str, ...]:
         axes = [a for a in self.mesh if a in PLAN_AXES] if self.mesh else []
         axes += [a for a in ("cp", "tp") if a not in axes]
         return tuple(a for a in axes if self.is_active(a) and (a != "ep" or self.has_ep_axis))
