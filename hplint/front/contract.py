@@ -2,6 +2,8 @@
 
 Faults recorded here, with their data:
 
+- ``unknown-key``, at a field of the entry that stands in one of its contract fields: ``key``, ``section`` ("field"),
+  ``allowed`` (none), ``meant`` (the key itself).
 - ``invalid-sentinel`` (R39, R123), at the string: ``value``, ``allowed``.
 - ``wrong-type`` (R40), at the value: ``value``, ``type``, ``allowed``.
 - ``not-a-placement`` (R41-R44, R118), at the smallest token: ``problem``, ``value`` (plain), ``key`` (the place of the
@@ -23,7 +25,7 @@ Faults recorded here, with their data:
   ``type``.
 """
 
-from hplint.front.contract_slips import is_axis, is_placement, is_swapped, lacks_tensor, transposed, unglued
+from hplint.front.contract_slips import is_axis, is_field, is_placement, is_swapped, lacks_tensor, transposed, unglued
 from hplint.front.keys import ENTRY_KEYS, FIRST_INPUT, PYTHON, SENTINELS
 from hplint.front.nodes import Mapping, Node, PlacementNode, Scalar, UnknownNode, is_text, plain, type_name
 from hplint.front.recorder import Recorder
@@ -41,6 +43,8 @@ class ContractReader:
     def __init__(self, log: Recorder, dialect: str) -> None:
         self.log = log
         self.python = dialect == PYTHON
+        self.misplaced: set[str] = set()
+        """Entry fields that the contract fields of the current entry hold by mistake."""
 
     def contract_field(self, name: str, key: Span, node: Node) -> ContractField:
         """The value of params, in_src, in_dst, out_src or out_dst."""
@@ -56,10 +60,11 @@ class ContractReader:
                 else:
                     self.log.add("invalid-sentinel", node.span, value=node.value, allowed=SENTINELS)
             case Mapping():
+                node, moved = self._without_fields(name, node)
                 shorthand = name in OUTPUT_FIELDS and self._is_bare(node)
                 found.shorthand = shorthand
                 found.layouts, whole = self.bare(node) if shorthand else self.named(node)
-                found.partly_broken = not whole
+                found.partly_broken = moved or not whole
             case UnknownNode():
                 pass
             case _:
@@ -88,6 +93,19 @@ class ContractReader:
                 problem = "type"
         self.log.add("invalid-inner-out-src", node.span, problem=problem, value=plain(node), type=type_name(node))
         return None
+
+    def _without_fields(self, name: str, node: Mapping) -> tuple[Mapping, bool]:
+        """A field's mapping without the entry fields that stand in it, one level too deep; whether there were any."""
+        deep = [k for k, v in node.pairs() if isinstance(k, Scalar) and is_field(k, v)]
+        if not deep:
+            return node, False
+        for key in deep:
+            self.log.add("unknown-key", key.span, key=key.value, section="field", allowed=(), meant=key.value)
+            self.misplaced.add(str(key.value))
+        spans = {k.span for k in deep}
+        kept = [(k, v) for k, v in node.items if k.span not in spans]
+        merged = [(k, v) for k, v in node.merged if k.span not in spans]
+        return Mapping(kept, node.span, node.flow, merged), True
 
     @staticmethod
     def _is_bare(node: Mapping) -> bool:

@@ -3,17 +3,26 @@
 import re
 from collections.abc import Iterable
 
-from hplint.front.keys import AXIS_WORDS
+from hplint.front.keys import AXIS_WORDS, ENTRY_KEYS
 from hplint.front.nodes import Mapping, Node, PlacementNode, Scalar, UnknownNode, is_text, plain
 from hplint.plan.placement import parse
 from hplint.text.span import Span
 
+_LIKELY_TENSORS = ("match", "when", "params")
 _GLUED = re.compile(r"([^\s:]+):(\S.*)", re.S)
 
 
 def is_axis(node: Node) -> bool:
     """Whether a node is the name of an axis that every mesh knows."""
     return is_text(node) and plain(node) in AXIS_WORDS
+
+
+def is_field(key: Scalar, value: Node) -> bool:
+    """Whether an item of a contract field is a field of the entry: a key that no tensor has, or one that some tensor
+    might have and a value that no tensor takes."""
+    if key.value not in ENTRY_KEYS:
+        return False
+    return key.value not in _LIKELY_TENSORS or not isinstance(value, (Mapping, PlacementNode, UnknownNode))
 
 
 def lacks_tensor(key: Node, value: Node) -> bool:

@@ -3,7 +3,9 @@
 Faults recorded here:
 
 - ``unknown-key``, at the key: ``key``, ``section`` ("directive"), ``allowed``, ``meant`` (None).
-- ``wrong-type``, at the value (at the word, where it has no ``=``): ``value``, ``type``, ``allowed``; ``key``.
+- ``wrong-type``, at the value (at the word, where it has no ``=``): ``value``, ``type``, ``allowed``; ``key``,
+  ``section`` ("directive"). ``problem`` is ``spaces``, from the key to the value, where white space stands around the
+  ``=``.
 """
 
 import re
@@ -16,6 +18,7 @@ from hplint.text.span import Span
 
 _DIRECTIVE = re.compile(r"#\s*hplint:")
 _WORD = re.compile(r"\S+")
+_SPACED = re.compile(r"(\w+)([ \t]*)=([ \t]*)([^\s=]\S*)")
 _NUMBER = re.compile(r"0*[1-9][0-9]{0,17}")
 _MESH = re.compile(rf"[A-Za-z_]\w*={_NUMBER.pattern}(?:,[A-Za-z_]\w*={_NUMBER.pattern})*")
 _FLAG = re.compile("true|false")
@@ -45,10 +48,17 @@ def read_directives(comments: Iterable[Comment]) -> tuple[tuple[Directive, ...],
         head = _DIRECTIVE.match(comment.text)
         if not head:
             continue
-        for word in _WORD.finditer(comment.text, head.end()):
+        end = head.end()
+        for word in _WORD.finditer(comment.text, end):
             if word[0].startswith("ignore"):
                 break
+            if word.start() < end:
+                continue  # It belongs to the spaced directive before it.
             start = comment.span.start + word.start()
+            if spaced := _spaced(comment.text, word.start()):
+                faults.append(_with_spaces(spaced, comment.span.start))
+                end = spaced.end()
+                continue
             read = _read(word[0], start)
             if isinstance(read, Directive):
                 found.append(read)
@@ -57,6 +67,20 @@ def read_directives(comments: Iterable[Comment]) -> tuple[tuple[Directive, ...],
                 if "=" not in word[0]:
                     break
     return tuple(found), tuple(faults)
+
+
+def _spaced(text: str, start: int) -> re.Match[str] | None:
+    """``key = value`` at ``start``, white space on either side of the ``=``."""
+    found = _SPACED.match(text, start)
+    if not found or found[1] not in DIRECTIVE_KEYS or not (found[2] or found[3]):
+        return None
+    return None if found[4].partition("=")[0] in DIRECTIVE_KEYS else found
+
+
+def _with_spaces(found: re.Match[str], shift: int) -> Fault:
+    data = {"value": found[4], "type": "written with spaces", "allowed": f"`{found[1]}={found[4]}`", "key": found[1]}
+    place = Span(shift + found.start(), shift + found.end())
+    return Fault("wrong-type", place, data={**data, "section": "directive", "problem": "spaces"})
 
 
 def _read(word: str, start: int) -> Directive | Fault:
@@ -70,7 +94,7 @@ def _read(word: str, start: int) -> Directive | Fault:
     if pattern.fullmatch(value) and (key != "mesh" or _distinct(value)):
         return Directive(key, value, span)
     kind = "nothing" if not value else "a string"
-    data = {"value": value, "type": kind, "allowed": allowed, "key": key}
+    data = {"value": value, "type": kind, "allowed": allowed, "key": key, "section": "directive"}
     return Fault("wrong-type", span if value else place, data=data)
 
 

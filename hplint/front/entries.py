@@ -55,6 +55,7 @@ class _EntryReader:
 
     def read(self, index: int, match: Node | None, node: Node) -> Entry:
         self.log.entry = index
+        self.contract.misplaced = set()
         entry = Entry(index, node.span)
         if match is not None:
             entry.span = Span(min(match.span.start, node.span.start), max(match.span.end, node.span.end))
@@ -91,7 +92,8 @@ class _EntryReader:
             self.log.field = str(name)
             self._field(entry, ENTRY_KEYS[str(name)], key.span, value)
         self.log.field = None
-        if needs_match and "match" not in written:
+        entry.broken.update(self.contract.misplaced)
+        if needs_match and "match" not in written and "match" not in self.contract.misplaced:
             if any(isinstance(k, UnknownNode) for k, _ in pairs):
                 entry.broken.add("match")
             else:

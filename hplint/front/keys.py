@@ -51,10 +51,10 @@ _ENTRY = (
 )  # fmt: skip
 
 _ACCELERATOR = (
-    Key("tp_size", "size", "a whole number", "tensor-parallel size, 1 by default"),
-    Key("cp_size", "size", "a whole number", "context-parallel size, 1 by default"),
-    Key("ep_size", "size", "a whole number", "expert-parallel size, 1 by default"),
-    Key("pp_size", "size", "a whole number", "pipeline size, 1 by default"),
+    Key("tp_size", "size", "a whole number of at least 1", "tensor-parallel size, 1 by default"),
+    Key("cp_size", "size", "a whole number of at least 1", "context-parallel size, 1 by default"),
+    Key("ep_size", "size", "a whole number of at least 1", "expert-parallel size, 1 by default"),
+    Key("pp_size", "size", "a whole number of at least 1", "pipeline size, 1 by default"),
     Key("sequence_parallel", "bool", "true or false", "whether activations lie cut along the sequence over tp"),
     Key("loss_parallel", "bool", "true or false", "whether logits stay cut over tp for the loss"),
 )

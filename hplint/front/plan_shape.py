@@ -49,6 +49,11 @@ def is_entry_mapping(node: Node) -> bool:
     return any(isinstance(v, Mapping) and _has_fields(v) for v in values)
 
 
+def is_stray_field(key: Scalar, value: Node) -> bool:
+    """Whether an item at the root of a trainer file is a field of an entry that lost its indentation."""
+    return key.value in _TELLING or (key.value == "params" and _is_contract(value))
+
+
 def _is_entry(node: Mapping) -> bool:
     if _has_fields(node):
         return True

@@ -144,11 +144,10 @@ def _accelerator(call: "Call", log: Recorder) -> Accelerator:
         number = node.value if isinstance(node.value, int) and not isinstance(node.value, bool) else None
         if key.kind == "bool" and isinstance(node.value, bool):
             setattr(found, name, Flag(node.value, node.span))
-        elif key.kind == "size" and number is not None:
-            # Sizes below 1 are left unread, as in YAML.
-            if number >= 1:
-                found.sizes[name.removesuffix("_size")] = Number(number, node.span)
+        elif key.kind == "size" and number is not None and number >= 1:
+            found.sizes[name.removesuffix("_size")] = Number(number, node.span)
         else:
             shown = {"value": plain(node), "type": type_name(node), "allowed": key.allowed, "key": name}
             log.add("wrong-type", node.span, **shown)
+            found.unread.add(name.removesuffix("_size"))
     return found

@@ -121,6 +121,8 @@ class _Composer:
         self.start = Span(0, 0)
         self.values: dict[str, tuple[Value, str]] = {}
         self.opaque: list[Span] = []
+        self.refused: set[int] = set()
+        """Collections whose tag no loader takes, by id."""
         self.last = 0
         """Where the last token ended: block collections end there."""
 
@@ -165,6 +167,19 @@ class _Composer:
             return (token, end) if token < end else (min(start, end), min(start, end))
         return token, token + 1
 
+    def _tag(self, event: Any) -> Span:
+        """The tag of a token."""
+        start = event.start_mark.index
+        for _ in range(2):
+            match = _PROPERTY.match(self.text, start)
+            if match is None:
+                break
+            start = match.end()
+            if (found := match[0].rstrip()).rpartition("!")[1] and not found.split()[-1].startswith("&"):
+                word = found.split()[-1]
+                return Span(start - len(word) + self.shift, start + self.shift)
+        return Span(event.start_mark.index + self.shift, event.start_mark.index + 1 + self.shift)
+
     def _scalar(self, event: Any) -> None:
         text = event.value
         if not text.isascii() and _HALVES.search(text):
@@ -193,7 +208,8 @@ class _Composer:
         try:
             value, kind = construct(STR if is_merge else tag, text)
         except BadScalar as error:
-            self.problems.append(Problem(span, f"`{text[:60]}` {error}"))
+            place = self._tag(event) if str(error).startswith("has the tag") else span
+            self.problems.append(Problem(place, f"`{text[:60]}` {error}"))
             self._add(UnknownNode(span, str(error)), event.anchor)
             return
         if event.tag is None and event.implicit[0] and not is_merge:
@@ -213,7 +229,8 @@ class _Composer:
             raise _Stop(Problem(Span(node.span.start, node.span.start + 1), TOO_DEEP, final=True))
         if event.tag not in (None, "!", *tags):
             message = f"has the tag `{short_tag(event.tag)}`, which a safe YAML loader refuses"
-            self.problems.append(Problem(node.span, f"the {type(node).__name__.lower()} {message}"))
+            self.problems.append(Problem(self._tag(event), f"the {type(node).__name__.lower()} {message}"))
+            self.refused.add(id(node))
         if event.anchor is not None:
             self._check_anchor(event.anchor, node.span)
             self.anchors[event.anchor] = None
@@ -234,9 +251,17 @@ class _Composer:
         node.span = Span(node.span.start, max(node.span.start, self.last))
         if isinstance(node, Mapping) and frame.merges:
             self._merge(node, frame.merges)
-        self._add(node, None, count=frame.count)
+        told: Node = node
+        if (
+            isinstance(node, Sequence)
+            and id(node) in self.refused
+            and not any(isinstance(i, Mapping) for i in node.items)
+        ):
+            # Nobody knows what the tag makes of it; entries are read all the same.
+            told = UnknownNode(node.span, "its tag is refused")
+        self._add(told, None, count=frame.count)
         if frame.anchor is not None:
-            self.anchors[frame.anchor] = (node, frame.count)
+            self.anchors[frame.anchor] = (told, frame.count)
 
     def _alias(self, event: Any) -> None:
         span = Span(event.start_mark.index + self.shift, event.end_mark.index + self.shift)

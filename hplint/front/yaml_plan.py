@@ -6,7 +6,8 @@ Faults recorded here (see entries.py for those of entries):
 - ``wrong-type`` (R4), at the value of ``plan_overrides``, or of an accelerator key: ``value``, ``type``, ``allowed``;
   ``key`` for accelerator keys. ``problem`` is ``no-dash``, at the first key, where one entry stands in the place of a
   list of them; ``value`` is then its match, None without one.
-- ``unknown-key``: ``key``, ``section`` (``accelerator`` or ``root``), ``allowed``, ``meant``.
+- ``unknown-key``: ``key``, ``section`` (``accelerator`` or ``root``), ``allowed``, ``meant``. A field of an entry that
+  stands at the root has itself as ``meant``.
 - ``duplicate-key``: see recorder.py.
 """
 
@@ -14,9 +15,16 @@ from itertools import pairwise
 
 from hplint.front.contract_slips import unglued
 from hplint.front.entries import read_entries
-from hplint.front.keys import ACCELERATOR, ACCELERATOR_KEYS, PLAN_OVERRIDES, YAML
+from hplint.front.keys import ACCELERATOR, ACCELERATOR_KEYS, PLAN_OVERRIDES, YAML, entry_keys
 from hplint.front.nodes import Mapping, Node, Scalar, Sequence, UnknownNode, is_text, plain, type_name
-from hplint.front.plan_shape import is_about_plans, is_bare_entry, is_entry_list, is_entry_mapping, is_lone_entry
+from hplint.front.plan_shape import (
+    is_about_plans,
+    is_bare_entry,
+    is_entry_list,
+    is_entry_mapping,
+    is_lone_entry,
+    is_stray_field,
+)
 from hplint.front.recorder import Recorder
 from hplint.front.yaml_nodes import SIZE_LIMIT, Stream, Tree, compose
 from hplint.front.yaml_words import Problem
@@ -88,7 +96,7 @@ def _plan(source: Source, tree: Tree) -> Plan | None:
     if found:
         key, value = found
         plan = _of(source, value, key.span, log)
-        _trainer(plan, root, log)
+        _trainer(plan, root, key, log)
         plan.faults = (*log.faults, *plan.faults)
         return plan
     if is_entry_mapping(root):
@@ -154,19 +162,33 @@ def _no_dash(node: Mapping) -> Fault:
     return Fault("wrong-type", node.items[0][0].span if node.items else node.span, data=data)
 
 
-def _trainer(plan: Plan, root: Mapping, log: Recorder) -> None:
-    """What the rest of a trainer file says of the run."""
+def _trainer(plan: Plan, root: Mapping, holder: Scalar, log: Recorder) -> None:
+    """What the rest of a trainer file says of the run. ``holder`` is the key of the plan."""
     model = root.get("model")
     if isinstance(model, Mapping):
         name = model.get("pretrained_model_name_or_path")
         if name is not None and is_text(name) and plain(name):
             plan.model = Text(plain(name), name.span)
-    section = root.get(ACCELERATOR)
+    section = root.get(ACCELERATOR) or _misspelt_section(root, log)
+    for key, value in root.items:
+        if isinstance(key, Scalar) and key.span != holder.span and is_stray_field(key, value):
+            fields = entry_keys(YAML)
+            log.add("unknown-key", key.span, key=key.value, section="root", allowed=fields, meant=key.value)
     if isinstance(section, Mapping):
         plan.accelerator = _accelerator(section, log)
     elif section is not None and not isinstance(section, UnknownNode) and plain(section) is not None:
         data = {"value": plain(section), "type": type_name(section), "allowed": "a mapping", "key": ACCELERATOR}
         log.add("wrong-type", section.span, **data)
+
+
+def _misspelt_section(root: Mapping, log: Recorder) -> Node | None:
+    """The section under a key that is nearly spelled `accelerator`."""
+    for key, value in root.items:
+        if is_text(key) and isinstance(value, Mapping) and one_near(plain(key), (ACCELERATOR,)):
+            allowed = (ACCELERATOR,)
+            log.add("unknown-key", key.span, key=plain(key), section="root", allowed=allowed, meant=ACCELERATOR)
+            return value
+    return None
 
 
 def _accelerator(node: Mapping, log: Recorder) -> Accelerator:
@@ -197,12 +219,12 @@ def _run_setting(found: Accelerator, name: str, value: Node, log: Recorder) -> N
             if isinstance(value.value, bool):
                 setattr(found, name, Flag(value.value, value.span))
                 return
-        elif isinstance(value.value, int) and not isinstance(value.value, bool):
-            # Sizes below 1 are left unread: what they mean is the launcher's business.
-            if value.value >= 1:
-                found.sizes[name.removesuffix("_size")] = Number(value.value, value.span)
+        elif isinstance(value.value, int) and not isinstance(value.value, bool) and value.value >= 1:
+            found.sizes[name.removesuffix("_size")] = Number(value.value, value.span)
             return
         if is_text(value) and "${" in plain(value):
+            found.unread.add(name.removesuffix("_size"))
             return  # An interpolation, filled in before the runtime looks.
+    found.unread.add(name.removesuffix("_size"))
     allowed = ACCELERATOR_KEYS[name].allowed
     log.add("wrong-type", value.span, value=plain(value), type=type_name(value), allowed=allowed, key=name)

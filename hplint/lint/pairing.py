@@ -58,6 +58,7 @@ class _Directives:
         except MeshError as error:
             allowed = f"axis sizes, such as `dp=2,tp=4` ({error.hint or error.message})"
             data = {"key": "mesh", "value": directive.value, "type": "a string", "allowed": allowed}
+            data["section"] = "directive"
             self.faults.append(Fault("wrong-type", directive.span, data=data))
             return None
 
@@ -154,15 +155,21 @@ def _without_mesh(base: Topology, plan: Plan) -> tuple[Topology, tuple[Fault, ..
     written = plan.accelerator
     if written is None:
         return base, ()
-    default = 1 if written.implied else None
-    tp, cp, pp = (written.sizes[a].value if a in written.sizes else default for a in ("tp", "cp", "pp"))
+    tp, cp, pp = (_size(written, a) for a in ("tp", "cp", "pp"))
     faults = []
     ep = base.ep
     if ep is None:
-        ep = written.sizes["ep"].value if "ep" in written.sizes else default
+        ep = _size(written, "ep")
     elif "ep" in written.sizes and written.sizes["ep"].value != ep:
         faults.append(_mismatch("ep", written.sizes["ep"].value, ep, written.sizes["ep"].span))
     return replace(base, tp=tp, cp=cp, pp=pp, ep=ep), tuple(faults)
+
+
+def _size(written: Accelerator, axis: str) -> int | None:
+    """The size of an axis as the file says it; None where it is not known."""
+    if axis in written.sizes:
+        return written.sizes[axis].value
+    return 1 if written.implied and axis not in written.unread else None
 
 
 def _mismatches(written: Accelerator, mesh: Mapping[str, int], ep: int | None) -> list[Fault]:
@@ -172,7 +179,7 @@ def _mismatches(written: Accelerator, mesh: Mapping[str, int], ep: int | None) -
     for axis in ("tp", "cp", "pp", "ep"):
         there = mesh.get(axis, ep if axis == "ep" else 1)
         number = written.sizes.get(axis)
-        if there is None or (number is None and not written.implied):
+        if there is None or (number is None and (not written.implied or axis in written.unread)):
             continue
         declared = number.value if number else 1
         if declared != there:

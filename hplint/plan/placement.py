@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-_SHARD = re.compile(r"shard\s*\(\s*(\d{1,4000})\s*\)")
+_SHARD = re.compile(r"shard\s*\(\s*([0-9]{1,4000})\s*\)")
 
 
 class Placement(NamedTuple):

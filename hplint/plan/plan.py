@@ -23,6 +23,8 @@ class Accelerator:
     span: Span
     sizes: dict[str, Number] = field(default_factory=dict)
     """Axis name (tp, cp, ep, pp, dp) -> size."""
+    unread: set[str] = field(default_factory=set)
+    """Axes whose size was written but could not be read: a fault tells."""
     sequence_parallel: Flag | None = None
     loss_parallel: Flag | None = None
     implied: bool = True

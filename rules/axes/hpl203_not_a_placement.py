@@ -36,7 +36,10 @@ def check(case: Case) -> Iterator[Finding]:
         if fault.data["problem"] == "no-tensor":
             yield _no_tensor(case, fault, entry)
             continue
-        message, advice = _PROBLEMS[fault.data["problem"]](fault, python)
+        if fault.data["problem"] == "axis-key":
+            message, advice = _axis_key(fault, case.plan.source.cut(fault.span))
+        else:
+            message, advice = _PROBLEMS[fault.data["problem"]](fault, python)
         yield Finding(fault.span, message, advice, entry, field=fault.field, fixes=_fixes(fault, entry))
 
 
@@ -107,9 +110,9 @@ def _mixed(fault: Fault, python: bool) -> tuple[str, str]:
     )
 
 
-def _axis_key(fault: Fault, python: bool) -> tuple[str, str]:
+def _axis_key(fault: Fault, written: str) -> tuple[str, str]:
     value = fault.data["value"]
-    shown = "an empty string" if value == "" else f"{quote(value)} ({fault.data['type']})"
+    shown = "an empty string" if value == "" else f"{quote(written)} ({fault.data['type']})"
     return f"the axis is {shown}, but must be a name such as `tp`", "quote the name if YAML reads it as another type"
 
 
@@ -207,5 +210,5 @@ def _only(value: object) -> Placement | None:
 
 _PROBLEMS = {
     "text": _text, "value": _value, "quoted-placement": _quoted, "no-axis": _no_axis, "empty": _empty, "mixed": _mixed,
-    "axis-key": _axis_key, "swapped": _swapped, "no-space": _no_space,
+    "swapped": _swapped, "no-space": _no_space,
 }  # fmt: skip

@@ -12,8 +12,9 @@ _WORDS = {"true": "true", "false": "false", "yes": "true", "no": "false", "on": 
 def check(case: Case) -> Iterator[Finding]:
     for fault in case.faults(RULE.name):
         data = fault.data
-        value = f" ({quote(data['value'])})" if _is_telling(fault) else ""
-        message = f"{_what(fault)} is {data['type']}{value}, but must be {data['allowed']}: the runtime refuses it"
+        value = f" ({quote(_shown(case, fault))})" if _is_telling(fault) else ""
+        outcome = "it changes nothing" if data.get("section") == "directive" else "the runtime refuses it"
+        message = f"{_what(fault)} is {data['type']}{value}, but must be {data['allowed']}: {outcome}"
         # Contract values of an inactive entry are never looked at; all other types are checked before `when` is.
         severity = None if fault.field in CONTRACT_FIELDS else "error"
         yield Finding(
@@ -23,7 +24,13 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _is_telling(fault: Fault) -> bool:
     """Whether a message had better show the value."""
-    return fault.data.get("problem") != "no-dash" and fault.data["value"] not in ({}, [], "", None, "{…}")
+    return fault.data.get("problem") is None and fault.data["value"] not in ({}, [], "", None, "{…}")
+
+
+def _shown(case: Case, fault: Fault) -> object:
+    """The value, a bool as it is written: YAML has many words for one."""
+    value = fault.data["value"]
+    return (case.plan.source.cut(fault.span) or value) if isinstance(value, bool) else value
 
 
 def _what(fault: Fault) -> str:

@@ -19,7 +19,9 @@ _WHERE = {
 def check(case: Case) -> Iterator[Finding]:
     for fault in case.faults(RULE.name):
         where = _WHERE.get(fault.data.get("section", ""), "in one mapping")
-        message = f"{quote(fault.data['key'])} is written twice {where}: the earlier value is dropped without a word"
+        key = fault.data["key"]
+        shown = quote(key if isinstance(key, str) else case.plan.source.cut(fault.span))
+        message = f"{shown} is written twice {where}: the earlier value is dropped without a word"
         related = tuple(Related(*place) for place in fault.related)
         yield Finding(
             fault.span, message, help="keep one of the two", entry=case.entry(fault), field=fault.field, related=related

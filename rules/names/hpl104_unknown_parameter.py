@@ -14,20 +14,23 @@ def check(case: Case) -> Iterator[Finding]:
         span = parameter.layout.name_span
         if span is None or coverage.is_replaced(parameter.name):
             continue
+        # YAML may have read the key as something else than the text that stands there.
+        other = case.plan.dialect == "yaml" and parameter.path in ("None", "True", "False")
+        shown = quote(case.plan.source.cut(span) if other else parameter.path)
         stacked = any(parameter.path in sources for sources in parameter.boundary.ep_stack.values())
         message = (
-            f"{quote(parameter.path)} is no parameter below this boundary: planning accepts it, but apply stops "
+            f"{shown} is no parameter below this boundary: planning accepts it, but apply stops "
             "with an AttributeError after other boundaries have been changed"
         )
         if stacked:
             message = (
-                f"{quote(parameter.path)} does not exist any more when the plan is applied: the experts of this "
+                f"{shown} does not exist any more when the plan is applied: the experts of this "
                 "boundary are stacked into one parameter before that, and apply stops"
             )
         idle = all(size == 1 for size in coverage.axes(parameter).values())
         if idle:  # Without an active axis the runtime lays nothing out, and never looks the parameter up.
             message = (
-                f"{quote(parameter.path)} is no parameter below this boundary: this run lays nothing out, but with any "
+                f"{shown} is no parameter below this boundary: this run lays nothing out, but with any "
                 "axis above 1 apply stops with an AttributeError"
             )
         yield Finding(

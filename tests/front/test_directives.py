@@ -48,3 +48,12 @@ def test_directives_of_a_broken_file_are_read() -> None:
     document = read_document("plan.yaml", b"# hplint: mesh=tp=2\na: [\n")
     assert [d.value for d in document.directives] == ["tp=2"]
     assert [f.rule for f in document.faults] == ["syntax-error"]
+
+
+@pytest.mark.parametrize("spaced", ["mesh = dp=2,tp=2", "mesh =dp=2,tp=2", "mesh= dp=2,tp=2"])
+def test_white_space_around_the_equals_sign_is_one_fault(spaced: str) -> None:
+    assert read(f"# hplint: {spaced} ep=2") == ([("ep", "2")], [("wrong-type", spaced)])
+
+
+def test_a_value_that_is_left_out_before_the_next_key_is_no_spaced_one() -> None:
+    assert read("# hplint: mesh= ep=2") == ([("ep", "2")], [("wrong-type", "mesh")])

@@ -158,3 +158,69 @@ def test_an_address_is_no_key_without_its_space() -> None:
     text = "plan_overrides:\n  - match: a\n    note: b\n  url: http://x\n   y: 1\n"
     (fault,) = read_document("plan.yaml", text.encode()).faults
     assert "space is missing" not in fault.data["message"]
+
+
+def test_fields_inside_a_contract_field_belong_to_the_entry() -> None:
+    text = (
+        "- match: lm_head\n  params:\n    weight: {tp: shard(0)}\n    out_dst: {tp: shard(0)}\n    in_dst: auto\n"
+        "    when: cp\n    region_dispatch: false\n"
+    )
+    assert [(r, s) for r, s, _ in faults(text)] == [
+        ("unknown-key", name) for name in ("out_dst", "in_dst", "when", "region_dispatch")
+    ]
+    (entry,) = plan_of(text).entries
+    assert set(entry.contract["params"].layouts or {}) == {"weight"}
+    assert {"out_dst", "in_dst", "when", "region_dispatch"} <= entry.broken
+
+
+def test_a_tensor_may_have_the_name_of_a_field() -> None:
+    assert faults("- match: a\n  in_src: {params: {tp: shard(0)}, when: {tp: replicate}}\n") == []
+
+
+def test_a_misspelt_accelerator_section_is_read_beside_a_plan() -> None:
+    plan = plan_of("acelerator: {tp_size: 2}\nplan_overrides: [{match: a, params: auto}]\n")
+    assert [(f.rule, f.data["meant"]) for f in plan.faults] == [("unknown-key", "accelerator")]
+    assert plan.accelerator is not None and plan.accelerator.sizes["tp"].value == 2
+
+
+@pytest.mark.parametrize("more", ["accelerators_used: 2", "accelerator: {}\nacelerator: {tp_size: 2}", "acelerator: 3"])
+def test_other_sections_of_a_trainer_file_are_nobodys_business(more: str) -> None:
+    assert faults(f"{more}\nplan_overrides: [{{match: a, params: auto}}]\n") == []
+
+
+@pytest.mark.parametrize("field", ["params: {weight: {tp: shard(0)}}", "region_dispatch: false", "in_src: auto"])
+def test_a_field_that_lost_its_indentation_is_told_beside_the_plan(field: str) -> None:
+    text = f"plan_overrides:\n- match: lm_head\n{field}\n"
+    assert [(r, s) for r, s, _ in faults(text)] == [("unknown-key", field.partition(":")[0])]
+
+
+def test_params_of_another_section_are_no_field_of_an_entry() -> None:
+    assert faults("params: {lr: 0.1}\nwhen: now\nplan_overrides: [{match: a, params: auto}]\n") == []
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "two", "1.5"])
+def test_an_axis_size_is_at_least_one_and_a_wrong_one_is_not_taken_for_missing(size: str) -> None:
+    plan = plan_of(f"accelerator: {{tp_size: {size}}}\nplan_overrides: [{{match: a, params: auto}}]\n")
+    assert [f.rule for f in plan.faults] == ["wrong-type"]
+    assert plan.accelerator is not None and plan.accelerator.unread == {"tp"}
+
+
+def test_only_ascii_digits_number_a_dim() -> None:
+    assert faults("- match: a\n  params: {w: {tp: shard(\N{ARABIC-INDIC DIGIT ZERO})}}\n")[0][0] == "not-a-placement"
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [
+        ("- match: !!python/tuple [a, b]\n  params: auto\n", "!!python/tuple"),
+        ("- match: !foo lm_head\n  params: auto\n", "!foo"),
+        ("- match: &x !foo lm_head\n  params: auto\n", "!foo"),
+        ("- match: !foo &x lm_head\n  params: auto\n", "!foo"),
+        ("- match: a\n  params: !foo {weight: {tp: shard(0)}}\n", "!foo"),
+        ("- !foo\n  match: a\n  params: auto\n", "!foo"),
+    ],
+)
+def test_a_tag_that_no_loader_takes_is_shown_itself_and_alone(text: str, tag: str) -> None:
+    document = read_document("plan.yaml", text.encode())
+    (plan,) = document.plans
+    assert [document.source.cut(f.span) for f in document.faults] == [tag] and plan.faults == ()

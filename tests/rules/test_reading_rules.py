@@ -104,3 +104,35 @@ def test_attributes_that_a_later_entry_replaces_are_not_reported() -> None:
 def test_a_protected_attribute_is_told_without_a_model() -> None:
     (finding,) = found(f"- match: {ATTENTION}\n  tp_divide_attrs: [head_dim]\n", "HPL318")
     assert finding.module is None and finding.field == "tp_divide_attrs"
+
+
+def test_a_directive_is_not_refused_by_the_runtime() -> None:
+    (one,) = found("# hplint: mesh = dp=2\n- match: a\n  params: auto\n", "HPL003")
+    assert "written with spaces" in one.message and "`mesh=dp=2`" in one.message
+    for text in ("# hplint: mesh=dp2\n- match: a\n  params: auto\n", "# hplint: ep=0\n- match: a\n  params: auto\n"):
+        (one,) = found(text, "HPL003")
+        assert "runtime" not in one.message and one.message.endswith("it changes nothing")
+
+
+def test_keys_that_yaml_reads_as_something_else_are_shown_as_written() -> None:
+    entry = "- match: a\n  null: 3\n  on: 4\n  params: auto\n"
+    assert [d.message.split()[0] for d in found(entry, "HPL002")] == ["`null`", "`on`"]
+    assert "(`on`)" in found("on: {params: auto}\n", "HPL003")[0].message
+    (one,) = found("- match: a\n  params: {w: {on: shard(0)}}\n", "HPL203")
+    assert one.message.startswith("the axis is `on` (a bool)")
+    (one,) = found("- match: lm_head\n  params: {on: {tp: shard(0)}}\n", "HPL104", mesh_topology({"tp": 2}), "toy")
+    assert one.message.startswith("`on` is no parameter")
+
+
+def test_the_value_of_a_python_plan_item_is_named_by_its_key() -> None:
+    text = (
+        "from hyper_parallel.distributed import ModuleShardingSpec\n"
+        'plan = {"a": ModuleShardingSpec(params="auto"), "head": {"params": "auto"}}\n'
+    )
+    (one,) = [d for d in check_text(text, Topology(), None, ".py")[0] if d.code == "HPL003"]
+    assert one.message.startswith("the value of `head` is a dict, but must be a ModuleShardingSpec")
+
+
+def test_a_size_that_cannot_be_read_is_not_taken_for_a_missing_one() -> None:
+    text = "accelerator: {tp_size: 0}\nplan_overrides: [{match: lm_head, params: auto}]\n"
+    assert [d.code for d in check_text(text, mesh_topology({"tp": 2}), None)[0]] == ["HPL003"]
