@@ -59,6 +59,7 @@ from hplint.plan.plain import plain_fields
 from hplint.plan.written import Written
 from hplint.resolve.biases import BiasedWeight, biased_weights
 from hplint.resolve.coverage import Coverage, Declared
+from hplint.resolve.experts import is_dense
 from hplint.resolve.resolved import ResolvedPlan
 from hplint.resolve.topology import CANONICAL_AXES, FSDP_AXES, WHEN_WORDS, Topology
 from hplint.text.near import near, one_near
@@ -98,8 +99,8 @@ __all__ = [
     "InnerOutSrc", "Layout", "Layouts", "Module", "ModuleTree", "Placement", "Proposal", "Related", "Remove",
     "RemoveEntry", "Rename", "ResolvedPlan", "Rewrite", "Rule", "SetField", "Span", "Target", "Tensor", "Text",
     "Topology", "Written", "add_entries", "add_params", "biased_weights", "fitting_outputs", "fitting_recipe",
-    "fitting_wrapper", "injections", "listing", "narrow_injection", "narrowed", "near", "on_condition", "on_fault",
-    "on_injection", "on_plan", "one_near", "parse_placement", "patterns_of", "plain_fields", "plain_layout",
+    "fitting_wrapper", "injections", "is_dense", "listing", "narrow_injection", "narrowed", "near", "on_condition",
+    "on_fault", "on_injection", "on_plan", "one_near", "parse_placement", "patterns_of", "plain_fields", "plain_layout",
     "plain_params", "plural", "quote", "remove_axis", "remove_entry", "remove_fields", "remove_injection",
     "remove_item", "rename", "rename_to_near", "rename_to_one", "replacements", "rewrite", "set_field", "shard",
     "unknown_inputs", "wrapper_names",

@@ -135,6 +135,11 @@ def _on_mesh(base: Topology, mesh: Mapping[str, int], plan: Plan) -> tuple[Topol
     written = plan.accelerator
     faults = list(_mismatches(written, mesh, base.ep)) if written else []
     ep = base.ep
+    if ep is not None and mesh.get("ep", ep) != ep:
+        # What the mesh says counts from here on: one fault is told.
+        if all(f.data["axis"] != "ep" for f in faults):
+            faults.append(_mismatch("ep", ep, mesh["ep"], plan.anchor, given=True))
+        ep = mesh["ep"]
     if ep is None:
         declared = written.sizes.get("ep") if written else None
         ep = mesh.get("ep") or (declared.value if declared else 1)
@@ -187,8 +192,10 @@ def _mismatches(written: Accelerator, mesh: Mapping[str, int], ep: int | None) -
     return found
 
 
-def _mismatch(axis: str, declared: int, mesh: int, span: Span = START, by_default: bool = False) -> Fault:
+def _mismatch(
+    axis: str, declared: int, mesh: int, span: Span = START, by_default: bool = False, given: bool = False
+) -> Fault:
     return Fault(
         "size-mismatch", span, field=f"{axis}_size",
-        data={"axis": axis, "declared": declared, "mesh": mesh, "by_default": by_default},
+        data={"axis": axis, "declared": declared, "mesh": mesh, "by_default": by_default, "given": given},
     )  # fmt: skip

@@ -33,6 +33,22 @@ def expert_region(plan: Plan, tree: ModuleTree, topology: Topology, derived: dic
         yield Fault("expert-region", number.span if number else plan.anchor, data={"ep": ep, **data})
 
 
+def is_dense(tree: ModuleTree) -> bool:
+    """Whether a model surely has no experts: its configuration counts none, and no module or parameter is called so."""
+    config = tree.config
+    counts = [
+        value for section in (config, *config.values()) if isinstance(section, dict) for value in _counts(section)
+    ]
+    if not config.get("num_attention_heads") or any(counts):
+        return False
+    names = {n for node in tree.nodes for n in (*node.parameters, *(c for c, _ in node.children))}
+    return not any(word in name.lower() for name in names for word in ("expert", "moe", "router"))
+
+
+def _counts(section: dict[str, Any]) -> Iterator[int]:
+    return (value for key in EXPERT_COUNTS if type(value := section.get(key)) is int)
+
+
 def _problems(tree: ModuleTree, topology: Topology, ep: int) -> Iterator[dict[str, Any]]:
     if not topology.has_ep_axis:
         pp = topology.size("pp")

@@ -29,7 +29,9 @@ def _region(fault: Fault) -> tuple[str, str]:
 
 def _experts(fault: Fault) -> tuple[str, str]:
     ep, experts, key = (fault.data[k] for k in ("ep", "experts", "key"))
-    message = f"ep = {ep} does not divide the model's {experts} experts (`{key}`)"
+    # Configurations that call the number by its other name are written out with this one all the same.
+    named = f"`{key}`" if key != "num_local_experts" else "`num_local_experts`, or `num_experts` as some spell it"
+    message = f"ep = {ep} does not divide the model's {experts} experts ({named})"
     return message, f"ep may be {_or(_divisors(experts))}"
 
 

@@ -99,3 +99,27 @@ def test_a_mesh_directive_with_an_unknown_axis_is_a_fault_at_its_place() -> None
     text = "# hplint: mesh=tpp=2\n" + ENTRIES
     (fault,) = paired(text).faults
     assert fault.rule == "wrong-type" and text[fault.span.start : fault.span.end] == "tpp=2"
+
+
+def test_an_expert_size_that_disagrees_with_the_meshs_own_axis_is_one_fault() -> None:
+    mesh = {"dp": 2, "tp": 2, "ep": 2}
+    ((topology, faults),) = paired(ENTRIES, meshes=(mesh,), ep=4).topologies
+    assert [(f.rule, f.data["declared"], f.data["mesh"], f.data["given"]) for f in faults] == [
+        ("size-mismatch", 4, 2, True)
+    ]
+    assert topology.ep == 2
+    ((_, faults),) = paired("accelerator: {tp_size: 2, ep_size: 4}\n" + ENTRIES, meshes=(mesh,), ep=4).topologies
+    assert [(f.data["axis"], f.data["given"]) for f in faults] == [("ep", False)]
+
+
+def test_an_expert_size_is_compared_with_no_axis_that_the_mesh_lacks() -> None:
+    ((topology, faults),) = paired(ENTRIES, meshes=({"dp": 4, "tp": 2},), ep=4).topologies
+    assert faults == () and topology.ep == 4
+    assert paired(ENTRIES, meshes=({"dp": 2, "ep": 4},), ep=4).topologies[0][1] == ()
+
+
+def test_a_size_that_is_interpolated_is_neither_missing_nor_one() -> None:
+    text = "accelerator: {tp_size: ${tp}}\n".replace("{tp_size: ${tp}}", '{tp_size: "${tp}"}') + ENTRIES
+    ((_, faults),) = paired(text, meshes=({"dp": 2, "tp": 2},)).topologies
+    assert faults == ()
+    assert sizes(paired(text))[0]["tp"] is None
