@@ -1,7 +1,15 @@
-"""Which names a Python file binds anywhere: a name that is not among them, and no builtin, is a certain NameError."""
+"""Names that a Python file does not bind where it uses them: misspelt plan words, and certain NameErrors."""
 
 import ast
 import builtins
+from typing import TYPE_CHECKING
+
+from hplint.front.python_scope import AXES, SPEC, axis_shorthand, near_word
+from hplint.front.python_values import Reference, Unknown, Value
+from hplint.text.span import Span
+
+if TYPE_CHECKING:
+    from hplint.front.python_machine import Machine
 
 _ANYTHING = frozenset(("globals", "locals", "vars", "exec", "eval", "setattr", "__builtins__", "__dict__"))
 """Names by way of which others can be bound unseen."""
@@ -37,3 +45,21 @@ def bound_names(tree: ast.Module) -> frozenset[str] | None:
             case ast.Attribute(attr="__dict__" | "modules"):
                 return None
     return frozenset(found)
+
+
+def undefined(m: "Machine", name: str, span: Span) -> Value:
+    """The value of a name that is not bound where it is used: that of the plan word which it misspells, where nothing
+    else can give it one."""
+    reason = f"`{name}` is not defined in this file"
+    meant = near_word(name)
+    if meant is None:
+        return Unknown(span, reason)
+    certain = not m.may_be_bound(name)
+    # Nothing else is called nearly like a spec: were it not read as one, a whole plan might go unseen.
+    # `tp` and `cp` in small letters may be anything, a size or a flag.
+    if (not certain and meant != SPEC) or (meant in AXES and name.islower()):
+        m.undefined[reason] = meant
+        return Unknown(span, reason)
+    m.note_slip(span, name, meant, certain)
+    found = Reference(meant, span, False)
+    return axis_shorthand(found) or found

@@ -3,7 +3,7 @@
 import ast
 
 from hplint.front import python_blocks, python_builtins, python_eval, python_methods
-from hplint.front.python_machine import Machine, Slip
+from hplint.front.python_machine import Machine
 from hplint.front.python_making import MAKERS
 from hplint.front.python_scope import PLAN_WORDS, ROOTS, SPEC, Scope
 from hplint.front.python_values import (
@@ -168,7 +168,7 @@ def _reference(m: Machine, function: Reference, arguments: Arguments, span: Span
         return MAKERS[word](m, arguments, span)
     if module.partition(".")[0] in ROOTS and one_near(word, (SPEC,)):
         # Nothing else there is called nearly so: were it not read, a whole plan might go unseen.
-        m.slips[function.span] = Slip(word, SPEC, False)
+        m.note_slip(function.span, word, SPEC, False)
         return MAKERS[SPEC](m, arguments, span)
     if function.path == "functools.partial" and arguments.positional:
         first, *others = arguments.positional

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from hplint.front import python_calls, python_operators
-from hplint.front.python_machine import DEPTH, LOOP, Machine, Slip
-from hplint.front.python_scope import AXES, PLAN_WORDS, SPEC, Scope, axis_shorthand, near_word
+from hplint.front.python_bound import undefined
+from hplint.front.python_machine import DEPTH, LOOP, Machine
+from hplint.front.python_scope import PLAN_WORDS, Scope, axis_shorthand
 from hplint.front.python_values import (
     ClassValue,
     Const,
@@ -184,28 +185,10 @@ def _name(m: Machine, node: ast.Name, scope: Scope) -> Value:
         if node.id in PLAN_WORDS:
             found = Reference(node.id, span, False)
             return axis_shorthand(found) or found
-        return _undefined(m, node.id, span)
+        return undefined(m, node.id, span)
     if node.id in home.assumed:
         m.assumed = True
     return used(home.names[node.id], span)
-
-
-def _undefined(m: Machine, name: str, span: Span) -> Value:
-    """The value of a name that is not bound where it is used: that of the plan word which it misspells, where nothing
-    else can give it one."""
-    reason = f"`{name}` is not defined in this file"
-    meant = near_word(name)
-    if meant is None:
-        return Unknown(span, reason)
-    certain = not m.may_be_bound(name)
-    # Nothing else is called nearly like a spec: were it not read as one, a whole plan might go unseen.
-    # `tp` and `cp` in small letters may be anything, a size or a flag.
-    if (not certain and meant != SPEC) or (meant in AXES and name.islower()):
-        m.undefined[reason] = meant
-        return Unknown(span, reason)
-    m.slips[span] = Slip(name, meant, certain)
-    found = Reference(meant, span, False)
-    return axis_shorthand(found) or found
 
 
 def used(held: Value, span: Span) -> Value:

@@ -3,6 +3,7 @@
 import ast
 from typing import NamedTuple
 
+from hplint.front.python_bound import bound_names
 from hplint.front.python_places import Places
 from hplint.front.python_values import Function, Table, Unknown, Value
 from hplint.front.python_worlds import Worlds
@@ -78,10 +79,12 @@ class Machine:
     def may_be_bound(self, name: str) -> bool:
         """Whether anything in the file, or behind a star import of it, may give a name its value."""
         if self._bound is False:
-            from hplint.front.python_bound import bound_names
-
             self._bound = bound_names(self.tree)
         return not isinstance(self._bound, frozenset) or name in self._bound
+
+    def note_slip(self, span: Span, name: str, meant: str, certain: bool) -> None:
+        """Remember that the name at a place is read as a plan word."""
+        self.slips[span] = Slip(name, meant, certain)
 
     def define(self, function: Function) -> None:
         """Note a function, once however often its ``def`` is followed."""
