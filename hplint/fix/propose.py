@@ -10,7 +10,6 @@ from hplint.lint.proposal import AddItem, Change, Draft, Proposal, Remove, Remov
 from hplint.lint.request import CheckedPlan, Run
 from hplint.plan.plan import Plan
 from hplint.resolve.topology import Topology
-from hplint.text.source import Source
 
 if TYPE_CHECKING:
     from hplint.fix.yaml_style import PlanStyle
@@ -28,12 +27,14 @@ class Realiser:
         """The edits of a proposal for a plan, drafts worked out. Raises CannotRealise."""
         plan = checked.plan
         changes = whole_entries(plan, self._expanded(checked, proposal.changes))
+        faults = (*plan.faults, *(checked.resolved.faults if checked.resolved else ()))
         if plan.dialect == "python":
-            edits = _python(plan.source, plan, changes)
+            from hplint.fix.python_edit import realise
+
+            edits = realise(plan.source, plan, changes, faults)
         else:
             from hplint.fix.yaml_edit import realise_in
 
-            faults = (*plan.faults, *(checked.resolved.faults if checked.resolved else ()))
             edits = realise_in(self._read(plan), changes, faults)
         if not edits:
             raise CannotRealise("it changes nothing")
@@ -88,15 +89,6 @@ def whole_entries(plan: Plan, changes: Sequence[Change]) -> Sequence[Change]:
     spans = {span for entry in bare for span in entry.keys.values()}
     kept = [c for c in changes if not (isinstance(c, Remove) and c.span in spans)]
     return [*kept, *map(RemoveEntry, bare)] if bare else changes
-
-
-def _python(source: Source, plan: Plan, changes: Sequence[Change]) -> tuple[Edit, ...]:
-    try:
-        from hplint.fix.python_edit import realise
-    except ImportError:
-        raise CannotRealise("Python plans cannot be edited yet") from None
-
-    return realise(source, plan, changes)
 
 
 def realise_all(run: Run) -> Run:
