@@ -34,7 +34,7 @@ class Homes:
         self.tree = tree
         self.names = names
         self.plan = plan
-        self._readers: dict[Span, set[tuple[object, str]]] | None = None
+        self._readers: dict[Span, set[tuple[Span | None, str]]] | None = None
 
     def of(self, entry: Entry) -> Home:
         """What writes an entry. Raises CannotRealise."""
@@ -106,7 +106,7 @@ class Homes:
             self._readers = {}
             for entry in self.plan.entries:
                 for field, place in _tokens(entry):
-                    self._readers.setdefault(place, set()).add((self._try_side(entry), field))
+                    self._readers.setdefault(place, set()).add((entry.keys.get("match"), field))
         if len(self._readers.get(span, ())) > 1 and span not in faulty:
             raise CannotRealise(SHARED)
 

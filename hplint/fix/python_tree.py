@@ -172,7 +172,9 @@ class _Builder:
     def __init__(self, text: str, start: int, places: Any) -> None:
         self.start = start
         self.places = places
-        self.characters = None if text.isascii() else [i for i, c in enumerate(text) for _ in c.encode()] + [len(text)]
+        # libcst thinks a line end where the text has none: one place more than there are bytes.
+        by_byte = [i for i, c in enumerate(text) for _ in c.encode()]
+        self.characters = None if text.isascii() else [*by_byte, len(text), len(text)]
 
     def span(self, made: Any) -> Span:
         found = self.places[made]
@@ -203,11 +205,14 @@ class _Builder:
         if kind == "Comma" and name == "comma":
             node.comma = self.span(made).end
         elif kind.startswith(("Left", "Right")):
+            # libcst counts the white space and comments inside of a bracket to it.
+            span = self.span(made)
+            span = Span(span.start, span.start + 1) if kind.startswith("Left") else Span(span.end - 1, span.end)
             if name == "lpar":
-                node.marks.setdefault(name, self.span(made))
-                node.marks["innermost"] = self.span(made)
+                node.marks.setdefault(name, span)
+                node.marks["innermost"] = span
             else:
-                node.marks[name] = self.span(made)
+                node.marks[name] = span
 
 
 @lru_cache(maxsize=256)
