@@ -125,11 +125,10 @@ class _Editor:
     # Fields of an entry
 
     def _set_field(self, entry: Entry, field: str, value: Any, comment: str) -> None:
-        alike = (
-            c.entry.index for c in self.changes
-            if isinstance(c, SetField) and (c.field, c.value) == (field, value)
-        )  # fmt: skip
-        call = self.homes.check_spec(entry, set(alike))
+        alike = {
+            c.entry.index for c in self.changes if isinstance(c, SetField | AddItem) and self._asks(c, field, value)
+        }
+        call = self.homes.check_spec(entry, alike)
         if self._asked(call.span, field, value):
             return
         written = self.writer.field(field, value, call.span.start)
@@ -140,23 +139,38 @@ class _Editor:
             raise CannotRealise("the entry's fields are not all written out")
         self._grow(items_of(self.tree, call), call.span, f"{field}=", written, comment)
 
+    def _asks(self, change: SetField | AddItem, field: str, value: Any) -> bool:
+        """Whether a change gives its entry this field."""
+        if isinstance(change, AddItem):
+            return change.field == field and self._items_for(change.entry, field) == value
+        return (change.field, change.value) == (field, value)
+
     def _add_item(self, entry: Entry, field: str, key: str, value: Any) -> None:
         span = entry.values.get(field)
-        if span is None:
-            self._set_field(entry, field, {key: value}, "")
+        node = self.tree.expression(span) if span else None
+        if span is None or node is None or node.kind in ("SimpleString", "Name"):
+            # Nothing, a sentinel or None: the items make a dict of their own.
+            self._set_field(entry, field, self._items_for(entry, field), "")
             return
         alike = {
-            c.entry.index for c in self.changes
+            c.entry.index
+            for c in self.changes
             if isinstance(c, AddItem) and (c.field, c.key, c.value) == (field, key, value)
-        }  # fmt: skip
+        }
         if not self.homes.readers(span) <= alike:
             raise CannotRealise(SHARED)
-        node = self.tree.expression(span)
         if node.kind != "Dict":
             raise CannotRealise("the field is not written as a dict")
         if not self._asked(span, key, value):
             before = f"{self.writer.string(key)}: "
             self._grow(items_of(self.tree, node), span, before, self.writer.value(value, span.start))
+
+    def _items_for(self, entry: Entry, field: str) -> dict[str, Any]:
+        return {
+            c.key: c.value
+            for c in self.changes
+            if isinstance(c, AddItem) and c.entry.index == entry.index and c.field == field
+        }
 
     # Entries
 

@@ -1,4 +1,4 @@
-"""What fixing makes of the plans that the runtime refused (fixtures/conformance): all of them, in both languages.
+"""What fixing makes of the plans that the runtime refused (fixtures/conformance), in YAML; Python: test_fix_python.py.
 
 Of the refused cases whose code has a fix, at least 90 % lose that code and gain no judged error. The rest is listed in
 ``REMAINS``, each code with the reason.
