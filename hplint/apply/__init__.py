@@ -1,0 +1,1 @@
+"""Handing clean plans to torch.distributed.tensor."""
