@@ -90,7 +90,7 @@ class Engine:
                 events.add("injection")
         for rule in self.registry.listening(events):
             if rule.code in self.selection:
-                for finding in self.registry.load(rule).check(case):
+                for finding in self.registry.check(rule, case):
                     yield rule, finding
 
 

@@ -9,6 +9,8 @@ from hplint.text.near import near
 from hplint.text.wording import listing, quote
 
 UNREADABLE = "HPL001"
+EVERY = "ALL"
+"""The word for all rules, those of other packages included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +28,9 @@ def choose(registry: Registry, select: Iterable[str], ignore: Iterable[str], ext
 
     Raises RequestError, with near names, for a word that names no rule.
     """
-    wanted = [(w, True) for w in _words(select) or ["HPL"]] + [(w, True) for w in _words(extend)]
+    wanted = [(w, True) for w in _words(select) or [EVERY]] + [(w, True) for w in _words(extend)]
     wanted += [(w, False) for w in _words(ignore)]
-    if wanted == [("HPL", True)]:
+    if wanted == [(EVERY, True)]:
         return Selection()
     strength: dict[str, tuple[int, bool]] = {}
     for word, runs in wanted:
@@ -47,7 +49,7 @@ def _words(groups: Iterable[str]) -> list[str]:
 
 
 def _meant(registry: Registry, word: str) -> list[tuple[str, int]]:
-    prefix = "HPL" if word.upper() in ("ALL", "HPL") else word.upper()
+    prefix = "" if word.upper() == EVERY else word.upper()
     found = [(code, len(prefix)) for code in registry.rules if code.startswith(prefix)]
     if not found and (rule := registry.get(word)):
         found = [(rule.code, len(rule.code))]
