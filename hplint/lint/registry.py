@@ -45,9 +45,9 @@ class RuleEntry(NamedTuple):
 
 
 class Registry:
-    """Rules by code. ``packages`` are the packages that they come from, by default hplint's own and those that installed
-    distributions name. ``index_folder`` keeps what the rules say of themselves, so that a warm run imports only those
-    that something occurred for; None keeps nothing.
+    """Rules by code. ``packages`` are the packages that they come from, by default hplint's own and those that
+    installed distributions name. ``index_folder`` keeps what the rules say of themselves, so that a warm run imports
+    only those that something occurred for; None keeps nothing.
 
     Raises RequestError for rules of others that cannot be loaded or that clash.
     """
@@ -99,6 +99,11 @@ class Registry:
     def page(self, entry: RuleEntry) -> str:
         """The text of the rule's page, front matter included."""
         return Path(entry.page).read_text(encoding="utf-8")
+
+
+def rules_in(root: Path) -> list[Path]:
+    """The files of rules in the folder of a package, in name order."""
+    return [Path(path) for _, path, _ in _rule_files((RulePackage("", "", (str(root),)),))]
 
 
 _File = tuple[str, str, int]

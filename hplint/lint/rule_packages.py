@@ -1,4 +1,4 @@
-"""Packages of rules: hplint's own, and those that other distributions name in the entry point group ``hplint.rules``."""
+"""Packages of rules: hplint's own, and those that distributions name in the entry point group ``hplint.rules``."""
 
 import importlib
 import os
