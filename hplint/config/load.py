@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hplint.config.config import Config, PlanRule, PlanSettings
 from hplint.errors import ConfigError
+
+if TYPE_CHECKING:
+    from hplint.config.values import Table
 
 OWN_FILE = "hplint.toml"
 SHARED_FILE = "pyproject.toml"
@@ -32,27 +35,11 @@ def load_config(folder: Path) -> Config:
 
 
 def read_config(path: Path) -> Config:
-    """The settings of one file: ``[tool.hplint]`` of a pyproject.toml, the whole of any other file.
-
-    Raises ConfigError for a file that cannot be read, broken TOML, unknown keys and wrong types.
-    """
-    from hplint.config.values import Table
-
-    text = _text(path)
-    data = _parse(path, text)
-    name, base = str(path), path.absolute().parent
-    header = ""
-    if path.name == SHARED_FILE:
-        header = "tool.hplint"
-        data = data.get("tool", {}).get("hplint", {})
-        if not isinstance(data, dict):
-            raise ConfigError("`tool.hplint` must be a table", name)
-    elif isinstance(data.get("tool"), dict) and "hplint" in data["tool"]:
-        raise ConfigError("`[tool.hplint]` belongs into pyproject.toml", name, hint="here the keys stand at the top")
-    table = Table(name, text, header, data)
+    """The settings of one file. Raises ConfigError for what :func:`read_table` refuses, unknown keys and wrong types."""
+    table, base = read_table(path), path.absolute().parent
     table.refuse_unknown("config", ("plans",))
     return Config(
-        path=name,
+        path=str(path),
         base=str(base),
         defaults=_settings(table, base),
         plans=tuple(_rule(t, base) for t in table.tables("plans")),
@@ -66,6 +53,27 @@ def read_config(path: Path) -> Config:
         families=table.get("families") or {},
         build_timeout=table.get("build-timeout"),
     )
+
+
+def read_table(path: Path) -> "Table":
+    """What one file says, as written: ``[tool.hplint]`` of a pyproject.toml, the whole of any other file.
+
+    Raises ConfigError for a file that cannot be read and for broken TOML.
+    """
+    from hplint.config.values import Table
+
+    text, name = _text(path), str(path)
+    data = _parse(path, text)
+    header = ""
+    if path.name == SHARED_FILE:
+        header = "tool.hplint"
+        tool = data.get("tool", {})
+        data = tool.get("hplint", {}) if isinstance(tool, dict) else {}
+        if not isinstance(data, dict):
+            raise ConfigError("`tool.hplint` must be a table", name)
+    elif isinstance(data.get("tool"), dict) and "hplint" in data["tool"]:
+        raise ConfigError("`[tool.hplint]` belongs into pyproject.toml", name, hint="here the keys stand at the top")
+    return Table(name, text, header, data)
 
 
 def _settings(table: Any, base: Path) -> PlanSettings:
