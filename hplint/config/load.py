@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hplint.config.config import Config, PlanRule, PlanSettings
-from hplint.errors import ConfigError
+from hplint.errors import ConfigError, RequestError
 
 if TYPE_CHECKING:
     from hplint.config.values import Table
@@ -35,7 +35,7 @@ def load_config(folder: Path) -> Config:
 
 
 def read_config(path: Path) -> Config:
-    """The settings of one file. Raises ConfigError for what :func:`read_table` refuses, unknown keys and wrong types."""
+    """The settings of one file. Raises ConfigError: see :func:`read_table`; for unknown keys and wrong types, too."""
     table, base = read_table(path), path.absolute().parent
     table.refuse_unknown("config", ("plans",))
     return Config(
@@ -50,7 +50,7 @@ def read_config(path: Path) -> Config:
         wrappers=table.get("wrappers") or (),
         planner=table.get("planner") or "built-in",
         boundaries=_joined(base, table.get("boundaries")),
-        families=table.get("families") or {},
+        families=_families(table),
         build_timeout=table.get("build-timeout"),
     )
 
@@ -94,6 +94,19 @@ def _rule(table: Any, base: Path) -> PlanRule:
     if not files:
         raise ConfigError("a `plans` table needs `files`", table.path, table.line(), 'such as files = "plans/*.yaml"')
     return PlanRule(files, _settings(table, base))
+
+
+def _families(table: "Table") -> Mapping[str, Any]:
+    added = table.get("families")
+    if not added:
+        return {}
+    from hplint.derive.families import check_families
+
+    try:
+        check_families(added)
+    except RequestError as error:
+        raise ConfigError(error.message, table.path, table.line("families"), error.hint) from None
+    return added  # type: ignore[no-any-return]
 
 
 def _joined(base: Path, path: str | None) -> str | None:

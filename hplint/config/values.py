@@ -71,6 +71,8 @@ class Table:
                 count += header == self.header
                 if key is None and self._is_here(header, count):
                     return number
+                if key and self.index is None and f"{header}.".startswith(f"{self.header}.{key}.".lstrip(".")):
+                    return number
             elif key and self._is_here(header, count) and (word := _KEY.match(line)) and word[1] == key:
                 return number
         return None

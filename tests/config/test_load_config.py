@@ -24,7 +24,7 @@ boundaries = "boundaries.json"
 build-timeout = 60
 
 [tool.hplint.families.mine]
-attention = ["*.attn"]
+colwise = ["attn"]
 
 [[tool.hplint.plans]]
 files = "plans/*.yaml"
@@ -66,7 +66,7 @@ def test_every_key_arrives_with_paths_counted_from_the_file(tmp_path: Path) -> N
     assert config.defaults.src == (str(tmp_path / "kernels"), str(tmp_path / "more"))
     assert (config.select, config.ignore, config.extend_select) == (("HPL1",), ("HPL204", "mixed-glob"), ("HPL2",))
     assert (config.planner, config.boundaries) == ("hyper_parallel", str(tmp_path / "boundaries.json"))
-    assert config.families == {"mine": {"attention": ["*.attn"]}}
+    assert config.families == {"mine": {"colwise": ["attn"]}}
 
 
 def test_a_later_plans_table_wins_key_by_key(tmp_path: Path) -> None:
