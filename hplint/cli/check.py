@@ -15,6 +15,7 @@ from hplint.cli.options import color_option, fix_options, option, run_options
 @option("select")
 @option("ignore")
 @option("extend-select")
+@option("skip-planless")
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "info", "never"]),
@@ -52,7 +53,8 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
     if given["show_files"]:
         from hplint.lint.collect import collect
 
-        writer.lines(d.source.path for d in collect(asked.paths, asked.stdin, asked.stdin_filename).documents)
+        found = collect(asked.paths, asked.stdin, asked.stdin_filename, asked.skip_planless)
+        writer.lines(d.source.path for d in found.documents)
         return 0
     form, unsafe = given["output_format"], given["unsafe_fixes"]
     wishes = Wishes(form, given["statistics"], given["quiet"], given["verbose"], unsafe)

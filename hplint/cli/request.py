@@ -38,6 +38,7 @@ def request(paths: tuple[str, ...], given: dict[str, Any], stdin_filename: str |
         select=given.get("select", ()),
         ignore=given.get("ignore", ()),
         extend_select=given.get("extend_select", ()),
+        skip_planless=bool(given.get("skip_planless")),
         config=_config(paths, given, stdin_filename),
         use_cache=not given["no_cache"],
         build_timeout=given["build_timeout"],

@@ -54,6 +54,10 @@ OPTIONS = (
     _option("ignore", "texts", "none", "Rules not to run.", "cli config"),
     _option("extend-select", "texts", "none", "Rules to run on top of the selected ones.", "cli config"),
     _option(
+        "skip-planless", "flag", "off",
+        "Pass over named files that hold no plan, as hooks need that are given every changed file.", "cli",
+    ),
+    _option(
         "planner", "built-in|hyper_parallel", "built-in",
         "Who derives boundaries: hplint itself, or the HyperParallel that is installed.", "config",
     ),

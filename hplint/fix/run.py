@@ -37,7 +37,7 @@ def fix(request: Request, unsafe: bool, accept: Callable[[FixedFile], bool] = la
     Raises RequestError where the request itself is wrong.
     """
     session = Session(request)
-    collected = collect(request.paths, request.stdin, request.stdin_filename)
+    collected = collect(request.paths, request.stdin, request.stdin_filename, request.skip_planless)
     diagnostics: list[Diagnostic] = []
     plans: list[CheckedPlan] = []
     changed: list[FixedFile] = []

@@ -38,13 +38,20 @@ class Collected:
     without_plan: list[str]
 
 
-def collect(paths: tuple[str, ...], stdin: bytes | None, stdin_filename: str | None) -> Collected:
-    """Read every path once, in the order given, folders in name order. Raises RequestError for a missing path."""
+def collect(
+    paths: tuple[str, ...], stdin: bytes | None, stdin_filename: str | None, skip_planless: bool = False
+) -> Collected:  # fmt: skip
+    """Read every path once, in the order given, folders in name order. Raises RequestError for a missing path.
+
+    With ``skip_planless`` a file that is named counts like one that is met on a walk: only if it is about plans.
+    """
     documents: list[Document] = []
     empty: list[str] = []
     counts: dict[str, bool] = {}
     for path in paths:
         read, files = _reader(path, stdin, stdin_filename)
+        if skip_planless and read is _read:
+            read = _read_walked
         for file in files:
             name = _identity(file)
             if name not in counts:
@@ -52,7 +59,7 @@ def collect(paths: tuple[str, ...], stdin: bytes | None, stdin_filename: str | N
                 counts[name] = document is not None and bool(document.plans or document.faults)
                 if document and counts[name]:
                     documents.append(document)
-        if not any(counts[_identity(f)] for f in files):
+        if not skip_planless and not any(counts[_identity(f)] for f in files):
             empty.append(path)
     return Collected(documents, empty)
 

@@ -9,6 +9,7 @@ from hplint.resolve.topology import Topology
 
 if TYPE_CHECKING:
     from hplint.config.config import Config
+    from hplint.lint.pairing import Pairing
     from hplint.model.tree import ModuleTree
     from hplint.plan.plan import Plan
     from hplint.resolve.resolved import ResolvedPlan
@@ -34,6 +35,8 @@ class Request:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
+    skip_planless: bool = False
+    """Named files that hold no plan are passed over instead of being a wrong request."""
     config: "Config | None" = None
     use_cache: bool = True
     build_timeout: float | None = None
@@ -44,7 +47,7 @@ class Request:
 @dataclass(slots=True)
 class CheckedPlan:
     """One plan that was checked on one topology. ``tree`` and ``resolved`` are None without a model; ``targets`` reads
-    source that the plan and the model name."""
+    source that the plan and the model name; ``pairing`` tells where model and topology came from."""
 
     path: str
     plan: "Plan"
@@ -54,6 +57,7 @@ class CheckedPlan:
     resolved: "ResolvedPlan | None" = None
     diagnostics: tuple[Diagnostic, ...] = ()
     targets: "TargetFinder | None" = None
+    pairing: "Pairing | None" = None
 
     def to_json(self) -> dict[str, Any]:
         """An item of ``plans`` in the machine output."""

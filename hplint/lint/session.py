@@ -32,7 +32,7 @@ NO_MODEL = "no model is named (give --model, a directive or a configuration): ru
 def lint(request: Request) -> Run:
     """Check everything that the request names. Raises RequestError where the request itself is wrong."""
     session = Session(request)
-    collected = collect(request.paths, request.stdin, request.stdin_filename)
+    collected = collect(request.paths, request.stdin, request.stdin_filename, request.skip_planless)
     diagnostics: list[Diagnostic] = []
     plans: list[CheckedPlan] = []
     for document in collected.documents:
@@ -101,7 +101,7 @@ class Session:
             diagnostics, resolved = self.engine.check(plan, tree, topology, finder, of_case)
             spec = pairing.model.spec if pairing.model else None
             found = tuple(diagnostics)
-            checked.append(CheckedPlan(plan.source.path, plan, topology, spec, tree, resolved, found, finder))
+            checked.append(CheckedPlan(plan.source.path, plan, topology, spec, tree, resolved, found, finder, pairing))
         return checked
 
     def _tree(self, pairing: Pairing) -> tuple[ModuleTree | None, tuple[Fault, ...]]:

@@ -118,3 +118,15 @@ def test_a_file_without_end_is_read_to_a_bound(monkeypatch: pytest.MonkeyPatch) 
     write("big.yaml")
     (document,) = collect(("big.yaml",), None, None).documents
     assert document.faults[0].data == {"message": "the file is larger than 10 bytes"}
+
+
+def test_named_files_without_a_plan_can_be_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plan.yaml").write_bytes(PLAN)
+    Path("values.yaml").write_text("a: 1\n", encoding="utf-8")
+    Path("template.yaml").write_text("a: {{ b }}: c\n", encoding="utf-8")
+    Path("broken.yaml").write_text("plan_overrides: [\n", encoding="utf-8")
+    found = collect(("plan.yaml", "values.yaml", "template.yaml", "broken.yaml"), None, None, skip_planless=True)
+    assert ([d.source.path for d in found.documents], found.without_plan) == (["plan.yaml", "broken.yaml"], [])
+    with pytest.raises(RequestError):
+        collect(("gone.yaml",), None, None, skip_planless=True)
