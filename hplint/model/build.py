@@ -56,6 +56,11 @@ def build(
 
 
 def _request(spec: ModelSpec, src: tuple[str, ...], answer: str, memory: int | None) -> dict[str, Any]:
+    return {**model_request(spec, src), "answer": answer, "memory": memory}
+
+
+def model_request(spec: ModelSpec, src: tuple[str, ...]) -> dict[str, Any]:
+    """What :func:`hplint.model.make_model.make_model` needs to know, as plain values."""
     root, name = package_root(spec.path) if spec.kind == "py" and spec.path else ("", spec.name)
     folders = [root, *(os.path.abspath(s) for s in src), spec.base]
     return {
@@ -66,8 +71,6 @@ def _request(spec: ModelSpec, src: tuple[str, ...], answer: str, memory: int | N
         "factory": spec.factory,
         "arguments": dict(spec.arguments),
         "sys_path": list(dict.fromkeys(f for f in folders if f)),
-        "answer": answer,
-        "memory": memory,
     }
 
 
@@ -98,7 +101,7 @@ def _run(
             stdout=sink,
             stderr=subprocess.STDOUT,
             cwd=spec.base if os.path.isdir(spec.base) else None,
-            env=_environment(),
+            env=child_environment(),
             start_new_session=True,
         )
     try:
@@ -149,8 +152,9 @@ def _end(child: "Popen[bytes]") -> None:
     child.wait()
 
 
-def _environment() -> dict[str, str]:
-    """The user's environment, offline and quiet. hplint's own folder is added for runs from a source tree."""
+def child_environment() -> dict[str, str]:
+    """The user's environment, offline and quiet, for processes that run a user's model. hplint's own folder is added for
+    runs from a source tree."""
     env = dict(os.environ)
     env.update(
         HF_HUB_OFFLINE="1",

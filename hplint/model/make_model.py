@@ -27,15 +27,22 @@ AUTO_CLASSES = (
 )
 
 
-def make_model(request: dict[str, Any]) -> nn.Module:
-    """The model on meta tensors. ``request`` is what ``build.py`` sends. Raises ModelError with the cause."""
-    return _from_config(request["path"]) if request["kind"] == "hf" else _from_factory(request)
+Allocate = Callable[[Callable[[], Any]], Any]
+"""Calls a factory in a way that decides where its tensors live."""
+
+
+def make_model(request: dict[str, Any], allocate: Allocate = build_on_meta, attention: str = "eager") -> nn.Module:
+    """The model, on meta tensors unless ``allocate`` makes others. ``request`` is what ``build.py`` sends;
+    ``attention`` is the implementation that transformers uses. Raises ModelError with the cause."""
+    if request["kind"] == "hf":
+        return _from_config(request["path"], allocate, attention)
+    return _from_factory(request, allocate)
 
 
 # -- py: ---------------------------------------------------------------------------------------------------------------
 
 
-def _from_factory(request: dict[str, Any]) -> nn.Module:
+def _from_factory(request: dict[str, Any], allocate: Allocate) -> nn.Module:
     shown = request["shown"]
     factory_name: str = request["factory"]
     module = _import(request, shown)
@@ -55,7 +62,7 @@ def _from_factory(request: dict[str, Any]) -> nn.Module:
         raise ModelError(f"{quote(factory_name)} in {quote(shown)} is {_kind(factory)}, not a function or class")
     _check_arguments(factory_name, factory, request["arguments"])
     try:
-        model = build_on_meta(lambda: factory(**request["arguments"]))
+        model = allocate(lambda: factory(**request["arguments"]))
     except BaseException as error:
         raise _raised(quote(factory_name), error) from None
     if not isinstance(model, nn.Module):
@@ -139,7 +146,7 @@ def _check_arguments(name: str, factory: Callable[..., Any], arguments: dict[str
 # -- hf: ---------------------------------------------------------------------------------------------------------------
 
 
-def _from_config(folder: str) -> nn.Module:
+def _from_config(folder: str, allocate: Allocate, attention: str) -> nn.Module:
     raw = _read_config(os.path.join(folder, "config.json"))
     try:
         import transformers
@@ -154,10 +161,10 @@ def _from_config(folder: str) -> nn.Module:
         config, cls = _config_and_class(transformers, folder, raw, names)
         make = getattr(cls, "_from_config", None)
         if make is None:
-            model: nn.Module = build_on_meta(lambda: cls(config))
+            model: nn.Module = allocate(lambda: cls(config))
         else:
             # Eager attention is the one implementation that needs no further package; modules are the same in all.
-            model = build_on_meta(lambda: make(config, attn_implementation="eager"))
+            model = allocate(lambda: make(config, attn_implementation=attention))
         tie: Any = getattr(model, "tie_weights", None)
         if callable(tie):
             tie()
