@@ -153,8 +153,8 @@ def _end(child: "Popen[bytes]") -> None:
 
 
 def child_environment() -> dict[str, str]:
-    """The user's environment, offline and quiet, for processes that run a user's model. hplint's own folder is added for
-    runs from a source tree."""
+    """The user's environment, offline and quiet, for processes that run a user's model. hplint's own folder is added
+    for runs from a source tree."""
     env = dict(os.environ)
     env.update(
         HF_HUB_OFFLINE="1",
