@@ -1,5 +1,6 @@
 """The command ``hplint`` and ``python -m hplint``."""
 
+import os
 import sys
 
 
@@ -15,6 +16,12 @@ def main() -> None:
             return
         except (OSError, AttributeError):  # A full disk or a closed stream: the command line below tells it.
             pass
+    if "_HPLINT_COMPLETE" in os.environ:
+        # A shell asks for completions; hplint/cli/completion.py answers.
+        from hplint.cli.completion import answer
+        from hplint.cli.main import command_line
+
+        sys.exit(answer(command_line()))
     from hplint.cli.main import run
 
     sys.exit(run(arguments))

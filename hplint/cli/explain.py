@@ -4,11 +4,11 @@ import sys
 
 import click
 
-from hplint.cli.options import color_option
+from hplint.cli.options import color_option, completed
 
 
 @click.command()
-@click.argument("codes", nargs=-1, required=True, metavar="CODE...")
+@click.argument("codes", nargs=-1, required=True, metavar="CODE...", shell_complete=completed)
 @color_option
 def explain(codes: tuple[str, ...], color: str) -> int:
     """Explain rules, given by CODE (HPL101) or by name (unknown-module)."""

@@ -34,8 +34,11 @@ class LazyGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {option for param in self.get_params(ctx) for option in param.opts}
-        if self.default and (not args or (args[0] not in self.table and args[0] not in own)):
-            self._refuse_misspelt(args[:1])
+        # A shell that completes the first word asks the group itself.
+        none = not args and not ctx.resilient_parsing
+        if self.default and (none or (args and args[0] not in self.table and args[0] not in own)):
+            if not ctx.resilient_parsing:
+                self._refuse_misspelt(args[:1])
             args = [self.default, *args]
         return super().parse_args(ctx, args)
 
@@ -56,6 +59,23 @@ class LazyGroup(click.Group):
                 f"{ctx.command_path} has no command {quote(args[0])}", f"did you mean {listing(names, 'or')}?"
             )
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """The names of commands, and whatever could come first in arguments of the default one."""
+        from click.shell_completion import CompletionItem
+
+        found: list[Any] = [
+            CompletionItem(name, help=text) for name, (_, text) in self.table.items() if name.startswith(incomplete)
+        ]
+        command = self.get_command(ctx, self.default) if self.default else None
+        if incomplete.startswith("-"):
+            found += click.Command.shell_complete(self, ctx, incomplete)
+            found += command.shell_complete(ctx, incomplete) if command else []
+        elif self.default == "check" and found:
+            from hplint.cli.completion import paths_here
+
+            found += paths_here(incomplete)
+        return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

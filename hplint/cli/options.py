@@ -10,6 +10,13 @@ from hplint.config.options import BY_NAME
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+def completed(_: click.Context, parameter: click.Parameter, incomplete: str) -> list[Any]:
+    """What a shell may offer as the value of an option or an argument."""
+    from hplint.cli.completion import values
+
+    return values(parameter.name or "", incomplete)
+
+
 def option(name: str) -> Callable[[Function], Function]:
     """The command line's form of an option of the table: flags get a ``--no-`` form, lists may be repeated."""
     entry = BY_NAME[name]
@@ -25,8 +32,8 @@ def option(name: str) -> Callable[[Function], Function]:
             return click.option(f"--{name}", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help=text)
         case "meshes" | "paths" | "texts":
             metavar = {"meshes": "AXES", "paths": "DIR", "texts": "RULES"}[entry.kind]
-            return click.option(f"--{name}", multiple=True, metavar=metavar, help=text)
-    return click.option(f"--{name}", metavar="SPEC", help=text)
+            return click.option(f"--{name}", multiple=True, metavar=metavar, help=text, shell_complete=completed)
+    return click.option(f"--{name}", metavar="SPEC", help=text, shell_complete=completed)
 
 
 def _all(function: Function, decorators: list[Callable[[Function], Function]]) -> Function:
