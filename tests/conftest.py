@@ -1,6 +1,7 @@
 """What all tests share: fixtures in the repository, and the flags that rewrite expected output."""
 
 import json
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-pages", action="store_true", help="rewrite the findings blocks of the rule pages")
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files")
     parser.addoption("--update-trees", action="store_true", help="rebuild fixtures/trees")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # What a service that runs these tests says of itself must not reach what they test.
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
+        os.environ.pop(name, None)
 
 
 @cache

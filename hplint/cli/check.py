@@ -1,11 +1,18 @@
 """hplint check: find what is wrong with plans."""
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hplint.cli.options import color_option, fix_options, option, run_options
+from hplint.config.options import BY_NAME
+
+if TYPE_CHECKING:
+    from hplint.lint.request import Run
+    from hplint.report.deliver import Wishes
+
+FORMATS = BY_NAME["output-format"].kind.split("|")
 
 
 @click.command(short_help="Check plans.")
@@ -26,12 +33,13 @@ from hplint.cli.options import color_option, fix_options, option, run_options
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
 @click.option(
     "--output-format",
-    type=click.Choice(["full", "concise", "json"]),
-    default="full",
-    show_default=True,
-    help="Code frames, one line a finding, or one JSON object.",
+    multiple=True,
+    metavar="FORMAT[:FILE]",
+    shell_complete=lambda context, parameter, start: [f for f in FORMATS if f.startswith(start)],
+    help=f"{BY_NAME['output-format'].doc} With :FILE it goes to a file; may be given several times. Nothing chosen "
+    "inside GitHub Actions: full, and annotations.",
 )
-@click.option("--output-file", metavar="FILE", help="Write the report to a file.")
+@click.option("--output-file", metavar="FILE", help="The file for the format that is given without one.")
 @fix_options
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
 @click.option("--show-files", is_flag=True, help="List the files that hold plans, and check nothing.")
@@ -46,6 +54,7 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
     from hplint.cli.request import request
     from hplint.cli.status import WRONG_REQUEST, exit_code
     from hplint.report.deliver import Wishes, deliver
+    from hplint.report.formats import choose_outputs
     from hplint.report.writer import Writer
 
     asked = request(paths or (".",), given, stdin_filename)
@@ -56,8 +65,10 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
         found = collect(asked.paths, asked.stdin, asked.stdin_filename, asked.skip_planless)
         writer.lines(d.source.path for d in found.documents)
         return 0
-    form, unsafe = given["output_format"], given["unsafe_fixes"]
-    wishes = Wishes(form, given["statistics"], given["quiet"], given["verbose"], unsafe)
+    unsafe, counting = given["unsafe_fixes"], given["statistics"]
+    configured = asked.config.output_format if asked.config else None
+    outputs = choose_outputs(given["output_format"], given["output_file"], configured, counting)
+    wishes = Wishes(outputs, counting, given["quiet"], given["verbose"], unsafe, asked.use_cache)
     errors = Writer(sys.stderr, given["color"])
     if given["fix"] or given["diff"]:
         from hplint.cli.fixing import fix_plans, show_diff
@@ -65,14 +76,19 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
         if given["diff"]:
             return show_diff(asked, unsafe, given["quiet"], writer, errors)
         run, failed = fix_plans(asked, unsafe, writer, errors)
-        deliver(run, wishes, errors if "-" in asked.paths else writer, errors, given["output_file"])
+        deliver(_told(run, wishes), wishes, errors if "-" in asked.paths else writer, errors)
         return WRONG_REQUEST if failed else exit_code(run, given["fail_on"], given["exit_zero"])
     from hplint.lint.session import lint
 
     run = lint(asked)
-    if form == "json" and not given["statistics"]:
-        from hplint.fix.propose import realise_all
-
-        run = realise_all(run)
-    deliver(run, wishes, writer, errors, given["output_file"])
+    deliver(_told(run, wishes), wishes, writer, errors)
     return exit_code(run, given["fail_on"], given["exit_zero"])
+
+
+def _told(run: "Run", wishes: "Wishes") -> "Run":
+    """The run with its fixes as edits, where a format tells them."""
+    if wishes.statistics or not wishes.outputs.needs_fixes:
+        return run
+    from hplint.fix.propose import realise_all
+
+    return realise_all(run)

@@ -58,6 +58,7 @@ class Config(NamedTuple):
     boundaries: str | None = None
     families: Mapping[str, Any] = MappingProxyType({})
     build_timeout: float | None = None
+    output_format: str | None = None
 
     def settings_for(self, path: str) -> PlanSettings:
         """What holds for one file: the ``plans`` tables that match it, later ones first, then the general settings."""

@@ -52,6 +52,7 @@ def read_config(path: Path) -> Config:
         boundaries=_joined(base, table.get("boundaries")),
         families=_families(table),
         build_timeout=table.get("build-timeout"),
+        output_format=table.get("output-format"),
     )
 
 

@@ -58,6 +58,11 @@ OPTIONS = (
         "Pass over named files that hold no plan, as hooks need that are given every changed file.", "cli",
     ),
     _option(
+        "output-format", "full|concise|grouped|json|jsonl|sarif|github|gitlab|junit|rdjson|pylint", "full",
+        "Format of the report: full, concise, grouped, json, jsonl, sarif, github, gitlab, junit, rdjson or pylint.",
+        "cli config",
+    ),
+    _option(
         "planner", "built-in|hyper_parallel", "built-in",
         "Who derives boundaries: hplint itself, or the HyperParallel that is installed.", "config",
     ),

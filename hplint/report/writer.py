@@ -95,11 +95,8 @@ class Writer:
 
 def write_file(path: str, text: str) -> None:
     """Write a file whole or not at all. Raises RequestError."""
+    refuse_unwritable(path)
     target = Path(path)
-    if not path or target.is_dir():
-        raise RequestError(
-            f"{path or 'an empty path'} cannot be written: {'it is a folder' if path else 'it names no file'}"
-        )
     scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         if target.exists() and not target.is_file():  # /dev/stdout, a named pipe: nothing to replace
@@ -112,6 +109,20 @@ def write_file(path: str, text: str) -> None:
         raise RequestError(f"{path} cannot be written: {reason}") from None
     finally:
         scratch.unlink(missing_ok=True)
+
+
+def refuse_unwritable(path: str) -> None:
+    """Raise RequestError for a path that no file can be written to: told before the work, not after it."""
+    target = Path(path)
+    if not path:
+        raise RequestError("an empty path cannot be written: it names no file")
+    try:
+        if target.is_dir():
+            raise RequestError(f"{path} cannot be written: it is a folder")
+        if not target.parent.is_dir():
+            raise RequestError(f"{path} cannot be written: there is no folder {target.parent}")
+    except ValueError as error:  # A NUL, which no path may hold.
+        raise RequestError(f"{path} cannot be written: {error}") from None
 
 
 def _bounded(columns: int) -> int:

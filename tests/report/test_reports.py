@@ -11,6 +11,7 @@ from hplint.lint.diagnostic import Diagnostic
 from hplint.lint.request import Run
 from hplint.report.concise import concise
 from hplint.report.deliver import Wishes, deliver
+from hplint.report.formats import Outputs
 from hplint.report.full import full
 from hplint.report.json_report import json_report
 from hplint.report.statistics import statistics, statistics_json
@@ -28,21 +29,21 @@ def delivered(run: Run, wishes: Wishes, encoding: str = "utf-8", color: str = "n
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding, newline="\n")
     writer = Writer(stream, color, {})
-    deliver(run, wishes, writer, writer)
+    deliver(run, wishes, writer, writer, {})
     return raw.getvalue()
 
 
 FORMS = {
-    "full.txt": (RUN, Wishes("full"), "utf-8", "never"),
-    "full_ascii.txt": (RUN, Wishes("full"), "ascii", "never"),
-    "full_colour.txt": (RUN, Wishes("full"), "utf-8", "always"),
-    "concise.txt": (RUN, Wishes("concise"), "utf-8", "never"),
-    "concise_colour.txt": (RUN, Wishes("concise"), "utf-8", "always"),
-    "report.json": (RUN, Wishes("json"), "ascii", "always"),
-    "statistics.txt": (RUN, Wishes("full", statistics=True), "utf-8", "never"),
-    "statistics.json": (RUN, Wishes("json", statistics=True), "utf-8", "never"),
-    "quiet.txt": (RUN, Wishes("full", quiet=True), "utf-8", "never"),
-    "clean.txt": (CLEAN, Wishes("full"), "utf-8", "never"),
+    "full.txt": (RUN, Wishes(Outputs("full")), "utf-8", "never"),
+    "full_ascii.txt": (RUN, Wishes(Outputs("full")), "ascii", "never"),
+    "full_colour.txt": (RUN, Wishes(Outputs("full")), "utf-8", "always"),
+    "concise.txt": (RUN, Wishes(Outputs("concise")), "utf-8", "never"),
+    "concise_colour.txt": (RUN, Wishes(Outputs("concise")), "utf-8", "always"),
+    "report.json": (RUN, Wishes(Outputs("json")), "ascii", "always"),
+    "statistics.txt": (RUN, Wishes(Outputs("full"), statistics=True), "utf-8", "never"),
+    "statistics.json": (RUN, Wishes(Outputs("json"), statistics=True), "utf-8", "never"),
+    "quiet.txt": (RUN, Wishes(Outputs("full"), quiet=True), "utf-8", "never"),
+    "clean.txt": (CLEAN, Wishes(Outputs("full")), "utf-8", "never"),
 }
 
 
@@ -152,14 +153,14 @@ def test_the_json_report_has_the_agreed_form() -> None:
 
 def test_json_goes_through_any_stream() -> None:
     odd = replace(PLACEMENT, source=Source("plans/\udcff中.yaml", TEXT), message="中 \ud800")
-    data = delivered(Run(files=1, diagnostics=(odd,)), Wishes("json"), encoding="ascii")
+    data = delivered(Run(files=1, diagnostics=(odd,)), Wishes(Outputs("json")), encoding="ascii")
     assert json.loads(data)["findings"][0]["path"] == "plans/\udcff中.yaml"
 
 
 def test_a_stream_that_lacks_characters_gets_them_escaped() -> None:
     odd = replace(PLACEMENT, source=Source("plans/中.yaml", TEXT))
     assert b"plans/\\u4e2d.yaml:4:26: HPL203" in delivered(
-        Run(diagnostics=(odd,)), Wishes("concise"), encoding="latin-1"
+        Run(diagnostics=(odd,)), Wishes(Outputs("concise")), encoding="latin-1"
     )
 
 
