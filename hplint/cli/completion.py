@@ -47,7 +47,7 @@ def answer(cli: click.Command) -> int:
     try:
         text = _class(shell)(cli, {}, "hplint", VARIABLE).complete()
     except Exception:  # A half-written line may be anything, and nobody wants a traceback in the prompt.
-        return 1
+        return 0
     sys.stdout.buffer.write(text.encode() + b"\n")
     sys.stdout.flush()
     return 0
