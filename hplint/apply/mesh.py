@@ -155,3 +155,8 @@ def device_of(meshes: Meshes) -> torch.device:
     if meshes.device_type == "cuda":
         return torch.device("cuda", torch.cuda.current_device())
     return torch.device(meshes.device_type)
+
+
+def axis_of(mesh: DeviceMesh) -> MeshAxis:
+    """A mesh of one dim as an axis."""
+    return _axis(mesh, (mesh.mesh_dim_names or ("",))[0])

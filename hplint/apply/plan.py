@@ -67,6 +67,11 @@ class ApplyBoundary:
         return self.fqn or "the root module"
 
     @property
+    def is_silent(self) -> bool:
+        """Whether the contract says nothing about inputs and outputs."""
+        return not (self.in_src or self.in_dst or self.out_src or self.out_dst)
+
+    @property
     def is_black_box(self) -> bool:
         """Whether validate mode must hand local tensors to the region (2.8)."""
         return self.region_dispatch is False and self.inner_wrapper is None
