@@ -1,0 +1,198 @@
+"""The registry's attention wrappers on plain PyTorch: ``sdpa_hf``, ``sdpa_qkv``, ``flex_hf`` and ``flex_qkv``.
+
+Each catches the attention call inside of the target's forward and lets it run over the keys of all ranks along cp. The
+names say which forward they are for: one with ``hidden_states`` (hf), or one with ``q``, ``k`` and ``v`` (R92).
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from torch import nn
+from torch.distributed.device_mesh import DeviceMesh
+
+from hplint.apply.attention import GatheredAttention
+from hplint.apply.attention_mask import MaskError
+from hplint.apply.decorators import inner_wrapper
+from hplint.apply.errors import BoundaryError, CannotApply
+from hplint.apply.flex import GatheredFlexAttention
+from hplint.apply.intercept import (
+    CatchPrimitive,
+    GatheredInterface,
+    catch_flex,
+    dispatch_to,
+    eager_function,
+    fit_for,
+    implementation_of,
+    registered_function,
+)
+from hplint.apply.ledger import Note
+from hplint.apply.mesh import MeshAxis, axis_of
+
+Forward = Callable[..., Any]
+_QKV = ("q", "k", "v")
+_HF = ("hidden_states",)
+_MASK_HINT = "pass a mask of this rank's queries over all keys, [batch, 1, queries, all keys], or none if it is causal"
+
+
+@inner_wrapper
+def sdpa_hf(
+    target_module: nn.Module,
+    mesh: DeviceMesh,
+    tp_mesh: DeviceMesh | None,
+    cp_mesh: DeviceMesh | None,
+    ep_mesh: DeviceMesh | None,
+    note: Note,
+) -> Forward:
+    """For a forward with ``hidden_states`` that calls scaled_dot_product_attention or, in transformers, eager
+    attention."""
+    return _sdpa(target_module, cp_mesh, note, _HF)
+
+
+@inner_wrapper
+def sdpa_qkv(
+    target_module: nn.Module,
+    mesh: DeviceMesh,
+    tp_mesh: DeviceMesh | None,
+    cp_mesh: DeviceMesh | None,
+    ep_mesh: DeviceMesh | None,
+    note: Note,
+) -> Forward:
+    """For a forward with ``q``, ``k`` and ``v`` [batch, heads, sequence, head_dim] that calls
+    scaled_dot_product_attention."""
+    return _sdpa(target_module, cp_mesh, note, _QKV)
+
+
+@inner_wrapper
+def flex_hf(
+    target_module: nn.Module,
+    mesh: DeviceMesh,
+    tp_mesh: DeviceMesh | None,
+    cp_mesh: DeviceMesh | None,
+    ep_mesh: DeviceMesh | None,
+    note: Note,
+) -> Forward:
+    """For a forward with ``hidden_states`` that calls flex_attention through its module, or a transformers one."""
+    return _flex(target_module, cp_mesh, note, _HF)
+
+
+@inner_wrapper
+def flex_qkv(
+    target_module: nn.Module,
+    mesh: DeviceMesh,
+    tp_mesh: DeviceMesh | None,
+    cp_mesh: DeviceMesh | None,
+    ep_mesh: DeviceMesh | None,
+    note: Note,
+) -> Forward:
+    """For a forward with ``q``, ``k`` and ``v`` that calls flex_attention through its module."""
+    return _flex(target_module, cp_mesh, note, _QKV)
+
+
+def _sdpa(target: nn.Module, cp_mesh: DeviceMesh | None, note: Note, names: tuple[str, ...]) -> Forward:
+    axis = _axis(target, cp_mesh, names)
+    kind = implementation_of(target)
+    if kind == "eager":
+        return _interface(target, GatheredInterface(eager_function(target) or _none, axis, note, fit_for(axis)), note)
+    if kind not in (None, "sdpa"):
+        raise CannotApply(
+            f"catches `sdpa` and `eager` attention; the module runs `{kind}`",
+            "write flex_hf" if kind == "flex_attention" else "build the model with attn_implementation sdpa",
+        )
+    attend = GatheredAttention(axis, note, _window(target))
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if kind == "sdpa" and args[1].shape[-2] == 1:
+            # Attention over one key is where transformers packs heads into the query, without a causal mask.
+            raise BoundaryError(
+                f"`{note.boundary}` has one position of the sequence on this rank, which `sdpa` takes for decoding",
+                note.boundary,
+                "give a longer sequence, or build the model with attn_implementation eager",
+            )
+        return attend(*args, **kwargs)
+
+    return _watched(target, note, lambda: CatchPrimitive(called), lambda: attend.calls)
+
+
+def _flex(target: nn.Module, cp_mesh: DeviceMesh | None, note: Note, names: tuple[str, ...]) -> Forward:
+    axis = _axis(target, cp_mesh, names)
+    kind = implementation_of(target)
+    gathered = GatheredFlexAttention(axis, _none, note)
+    if kind == "flex_attention":
+
+        def fit(mask: Any, queries: int, local_keys: int) -> Any:
+            whole = fit_for(axis) if hasattr(mask, "dim") else gathered.fit
+            return whole(mask, queries, local_keys)
+
+        return _interface(target, GatheredInterface(registered_function(kind), axis, note, fit), note)
+    if kind is not None:
+        raise CannotApply(f"catches flex_attention; the module runs `{kind}`", "write sdpa_hf")
+
+    def make(original: Forward) -> Forward:
+        gathered.inner = original
+        return gathered
+
+    return _watched(target, note, lambda: catch_flex(make), lambda: gathered.calls)
+
+
+def _interface(target: nn.Module, gathered: GatheredInterface, note: Note) -> Forward:
+    dispatch_to(target, gathered)
+    return _watched(target, note, nullcontext, lambda: gathered.calls)
+
+
+def _watched(
+    target: nn.Module, note: Note, catching: Callable[[], AbstractContextManager[Any]], calls: Callable[[], int]
+) -> Forward:
+    """The target's forward with its attention caught; a forward without any is refused (R204)."""
+    original = target.forward
+
+    @functools.wraps(original)
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        before = calls()
+        try:
+            with catching():
+                result = original(*args, **kwargs)
+        except MaskError as error:
+            raise BoundaryError(f"`{note.boundary}`: {error}", note.boundary, _MASK_HINT) from None
+        if calls() == before:
+            raise BoundaryError(
+                f"`{note.boundary}` made no attention call that its wrapper could catch: each rank would see its own "
+                "slice of the keys alone",
+                note.boundary,
+                "call torch.nn.functional.scaled_dot_product_attention in the target's forward, or choose the wrapper "
+                "that fits its attention",
+            )
+        return result
+
+    return forward
+
+
+def _axis(target: nn.Module, cp_mesh: DeviceMesh | None, names: tuple[str, ...]) -> MeshAxis:
+    if cp_mesh is None:
+        raise CannotApply("splits attention over the cp axis, but cp is 1 in this run", "write `when: cp`")
+    parameters = inspect.signature(target.forward).parameters
+    missing = [n for n in names if n not in parameters]
+    if missing:
+        other = "the wrapper that ends in _hf" if names == _QKV else "the wrapper that ends in _qkv"
+        raise CannotApply(
+            f"needs a forward with the parameters {', '.join(f'`{n}`' for n in names)}; that of "
+            f"`{type(target).__name__}` has no `{missing[0]}`",
+            f"point inner_target at the module that has them, or choose {other}",
+        )
+    return axis_of(cp_mesh)
+
+
+def _window(target: nn.Module) -> int | None:
+    """The module's sliding window, which transformers leaves out of the mask where the rank's slice is shorter."""
+    config = getattr(target, "config", None)
+    kinds, number = getattr(config, "layer_types", None), getattr(target, "layer_idx", None)
+    if kinds and isinstance(number, int) and number < len(kinds) and kinds[number] != "sliding_attention":
+        return None
+    window = getattr(target, "sliding_window", getattr(config, "sliding_window", None))
+    return window if isinstance(window, int) and window > 0 else None
+
+
+def _none(*args: Any, **kwargs: Any) -> Any:
+    raise NotImplementedError
