@@ -39,7 +39,7 @@ def _finding(diagnostic: Diagnostic) -> dict[str, Any]:
 def _suggestion(source: Source, fix: Fix) -> dict[str, Any]:
     """A fix as one replacement, for reviewdog offers every suggestion by itself: what lies between its edits comes
     along."""
-    edits = sorted(fix.edits)
+    edits = sorted(fix.edits, key=lambda edit: edit.span)
     parts, at = [], edits[0].span.start
     for edit in edits:
         parts += [source.text[at : edit.span.start], edit.text]

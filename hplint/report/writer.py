@@ -116,13 +116,10 @@ def refuse_unwritable(path: str) -> None:
     target = Path(path)
     if not path:
         raise RequestError("an empty path cannot be written: it names no file")
-    try:
-        if target.is_dir():
-            raise RequestError(f"{path} cannot be written: it is a folder")
-        if not target.parent.is_dir():
-            raise RequestError(f"{path} cannot be written: there is no folder {target.parent}")
-    except ValueError as error:  # A NUL, which no path may hold.
-        raise RequestError(f"{path} cannot be written: {error}") from None
+    if target.is_dir():
+        raise RequestError(f"{path} cannot be written: it is a folder")
+    if not target.parent.is_dir():
+        raise RequestError(f"{path} cannot be written: there is no folder {target.parent}")
 
 
 def _bounded(columns: int) -> int:
