@@ -64,13 +64,14 @@ def plan_schema(
     texts = Texts(registry)
     known = _Known(tree, boundaries or {}) if tree else None
     fields = {name: _described(ENTRY_KEYS[name], texts, wrappers) for name in entry_keys(YAML)}
-    fields["match"] = {**_match(), **texts.describe(ENTRY_KEYS["match"])}
+    module: Schema = known.module() if known else {"anyOf": [{"type": "string", "minLength": 1}]}
+    fields["match"] = {**_match(module), **texts.describe(ENTRY_KEYS["match"])}
     definitions: dict[str, Schema] = {
         "placement": placement(),
         "layout": layout(named),
         **{f"placement{n}": placement(n) for n in (1, 2, 3)},
         **{f"layout{n}": layout(named, n) for n in (1, 2, 3)},
-        "module": known.module() if known else {"type": "string", "minLength": 1},
+        "module": module,
         "entry": {
             "type": "object",
             "required": ["match"],
@@ -106,7 +107,6 @@ def _root() -> Schema:
     entry = {"type": "object", "anyOf": [{"required": [name]} for name in _TELLING]}
     some_entry = {"not": {"additionalProperties": {"not": entry}}}
     return {
-        **trainer,
         "if": {"type": "array"},
         "then": ref("entries"),
         "else": {
@@ -118,9 +118,10 @@ def _root() -> Schema:
     }
 
 
-def _match() -> Schema:
+def _match(module: Schema) -> Schema:
     several = {"type": "array", "minItems": 1, "items": ref("module")}
-    return {"anyOf": [ref("module"), several]}
+    # Editors look for values one level deep.
+    return {"anyOf": [*module["anyOf"], several]}
 
 
 def _described(key: Key, texts: Texts, wrappers: Sequence[str]) -> Schema:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hplint.derive.boundary import Boundary
-from hplint.ide.schema_names import anchored, fold, regex
+from hplint.ide.schema_names import anchored, escaped, fold, regex
 from hplint.ide.schema_values import Schema, contract, ref
 from hplint.model.tree import Module, ModuleTree, Node, Tensor
 from hplint.plan.layout import OUTPUT
@@ -43,7 +43,7 @@ class Kind:
         """The contract fields of an entry on such modules, and what else hangs on them."""
         known = {path: _parameter(tensor) for path, tensor in self.parameters.items() if "*" not in path}
         folded = {
-            anchored([path.replace(".", r"\.").replace("*", "[0-9]+")]): _parameter(tensor)
+            anchored([escaped(path).replace(r"\*", "[0-9]+")]): _parameter(tensor)
             for path, tensor in self.parameters.items()
             if "*" in path
         }

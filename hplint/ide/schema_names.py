@@ -7,6 +7,7 @@ from typing import NamedTuple
 from hplint.plan.ranges import globs
 
 _NUMBER = re.compile(r"[0-9]+")
+_SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 Numbers = tuple[str, ...]
 """The number segments of one name, in order."""
 
@@ -22,6 +23,11 @@ class Shape(NamedTuple):
         return "*" in self.glob and len(self.names) > 1
 
 
+def escaped(text: str) -> str:
+    """A text as an expression. Only what must be is escaped: JavaScript refuses needless escapes."""
+    return _SPECIAL.sub(r"\\\g<0>", text)
+
+
 def fold(names: Iterable[str]) -> list[Shape]:
     """Put names together by their shape, in the order of the first of each. The root ``""`` is left out."""
     found: dict[str, list[str]] = {}
@@ -34,7 +40,7 @@ def fold(names: Iterable[str]) -> list[Shape]:
 def regex(shape: Shape) -> str:
     """An expression, without anchors, that matches exactly the names of a shape, in Python and in JavaScript."""
     if not shape.is_folded:
-        return "|".join(re.escape(name) for name in shape.names)
+        return "|".join(escaped(name) for name in shape.names)
     parts = shape.glob.split(".")
     places = [i for i, part in enumerate(parts) if part == "*"]
     rows = {tuple(name.split(".")[i] for i in places) for name in shape.names}
@@ -49,7 +55,7 @@ def anchored(expressions: Iterable[str]) -> str:
 def _joined(parts: Sequence[str], places: Sequence[int], rows: Sequence[Numbers]) -> str:
     """The expression of some names from their first part on. Numbers that are followed by the same go together."""
     if not places:
-        return r"\.".join(map(re.escape, parts))
+        return r"\.".join(map(escaped, parts))
     first, rest = places[0], [p - places[0] - 1 for p in places[1:]]
     followers: dict[str, list[Numbers]] = {}
     for number, *others in rows:
@@ -57,7 +63,7 @@ def _joined(parts: Sequence[str], places: Sequence[int], rows: Sequence[Numbers]
     together: dict[tuple[Numbers, ...], list[str]] = {}
     for number, after in followers.items():
         together.setdefault(tuple(after), []).append(number)
-    head = "".join(f"{re.escape(part)}\\." for part in parts[:first])
+    head = "".join(f"{escaped(part)}\\." for part in parts[:first])
     tail = parts[first + 1 :]
     choices = []
     for following, numbers in together.items():

@@ -31,13 +31,13 @@ class Texts:
         self.registry = registry
 
     def describe(self, key: Key) -> dict[str, str]:
-        """``description`` for any reader, ``markdownDescription`` for editors that typeset it."""
-        plain = f"{key.doc}: {key.allowed}"
+        """``description`` for any reader, ``markdownDescription`` for editors that typeset it: the same text, since
+        the YAML extension shows the first one where a value may be several things."""
         rules = [line for code in _RULES.get(key.name, ()) if (line := self._rule(code))]
         marked = f"{key.doc[:1].upper()}{key.doc[1:]}: {key.allowed}."
         if rules:
             marked += "\n\nRules:\n" + "\n".join(rules)
-        return {"description": plain, "markdownDescription": marked}
+        return {"description": marked, "markdownDescription": marked}
 
     def _rule(self, code: str) -> str:
         rule = self.registry.get(code)

@@ -16,7 +16,7 @@ _AXES = {
     "cp": "context-parallel axis",
     "ep": "expert-parallel axis",
 }
-_MOST_DIMS = 4
+_MOST_DIMS = 3
 
 
 def ref(name: str) -> Schema:

@@ -177,7 +177,7 @@ def test_axes_and_descriptions_are_those_of_the_meshes() -> None:
 
 def test_keys_are_explained_by_the_pages_of_their_rules() -> None:
     params = schema("toy")["definitions"]["entry"]["properties"]["params"]
-    assert "layouts of parameters" in params["description"]
+    assert "Layouts of parameters" in params["description"]
     assert "**HPL104** unknown-parameter: Reports" in params["markdownDescription"]
 
 
