@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hplint.cli.options import color_option, fix_options, option, run_options
+from hplint.cli.options import accept_options, apply_options, color_option, fix_options, option, run_options
 from hplint.config.options import BY_NAME
 
 if TYPE_CHECKING:
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from hplint.report.deliver import Wishes
 
 FORMATS = BY_NAME["output-format"].kind.split("|")
+APPLYING = ("verify", "dry_run", "nproc", "mode", "inputs", "applier", "seed", "time_limit")
+"""Options that say how to apply."""
 
 
 @click.command(short_help="Check plans.")
@@ -22,14 +24,10 @@ FORMATS = BY_NAME["output-format"].kind.split("|")
 @option("select")
 @option("ignore")
 @option("extend-select")
+@option("per-file-ignores")
+@option("severity")
 @option("skip-planless")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["error", "warning", "info", "never"]),
-    default="warning",
-    show_default=True,
-    help="Least severity that makes the exit code 1.",
-)
+@option("fail-on")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
 @click.option(
     "--output-format",
@@ -41,6 +39,8 @@ FORMATS = BY_NAME["output-format"].kind.split("|")
 )
 @click.option("--output-file", metavar="FILE", help="The file for the format that is given without one.")
 @fix_options
+@accept_options
+@apply_options
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
 @click.option("--show-files", is_flag=True, help="List the files that hold plans, and check nothing.")
 @click.option("-q", "--quiet", is_flag=True, help="Findings alone: no summary, no notes.")
@@ -57,9 +57,14 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
     from hplint.report.formats import choose_outputs
     from hplint.report.writer import Writer
 
+    if not given["apply"] and (alone := next((n for n in APPLYING if given[n] not in (None, False)), None)):
+        from hplint.errors import RequestError
+
+        name = alone.replace("_", "-")
+        raise RequestError(f"--{name} says how to apply a plan, but --apply is not given", "add --apply")
     asked = request(paths or (".",), given, stdin_filename)
     writer = Writer(sys.stdout, given["color"])
-    if given["show_files"]:
+    if given["show_files"] and not given["apply"]:
         from hplint.lint.collect import collect
 
         found = collect(asked.paths, asked.stdin, asked.stdin_filename, asked.skip_planless)
@@ -70,6 +75,15 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
     outputs = choose_outputs(given["output_format"], given["output_file"], configured, counting)
     wishes = Wishes(outputs, counting, given["quiet"], given["verbose"], unsafe, asked.use_cache)
     errors = Writer(sys.stderr, given["color"])
+    fail_on = given["fail_on"] or (asked.config and asked.config.fail_on) or "warning"
+    if given["add_ignore"] or given["write_baseline"] or given["reason"] is not None:
+        from hplint.cli.accepting import accept
+
+        return accept(asked, given, wishes, fail_on, writer, errors)
+    if given["apply"]:
+        from hplint.cli.apply import apply_plan
+
+        return apply_plan(asked, given, wishes, writer, errors)
     if given["fix"] or given["diff"]:
         from hplint.cli.fixing import fix_plans, show_diff
 
@@ -77,12 +91,12 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
             return show_diff(asked, unsafe, given["quiet"], writer, errors)
         run, failed = fix_plans(asked, unsafe, writer, errors)
         deliver(_told(run, wishes), wishes, errors if "-" in asked.paths else writer, errors)
-        return WRONG_REQUEST if failed else exit_code(run, given["fail_on"], given["exit_zero"])
+        return WRONG_REQUEST if failed else exit_code(run, fail_on, given["exit_zero"])
     from hplint.lint.session import lint
 
     run = lint(asked)
     deliver(_told(run, wishes), wishes, writer, errors)
-    return exit_code(run, given["fail_on"], given["exit_zero"])
+    return exit_code(run, fail_on, given["exit_zero"])
 
 
 def _told(run: "Run", wishes: "Wishes") -> "Run":

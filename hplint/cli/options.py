@@ -10,6 +10,11 @@ from hplint.config.options import BY_NAME
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+_METAVARS = {
+    "meshes": "AXES", "paths": "DIR", "texts": "RULES", "ignores": "GLOB:RULES", "severities": "RULE=SEVERITY"
+}  # fmt: skip
+
+
 def completed(_: click.Context, parameter: click.Parameter, incomplete: str) -> list[Any]:
     """What a shell may offer as the value of an option or an argument."""
     from hplint.cli.completion import values
@@ -30,8 +35,14 @@ def option(name: str) -> Callable[[Function], Function]:
             return click.option(f"--{name}", type=click.IntRange(min=1), metavar="N", help=text)
         case "seconds":
             return click.option(f"--{name}", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help=text)
-        case "meshes" | "paths" | "texts":
-            metavar = {"meshes": "AXES", "paths": "DIR", "texts": "RULES"}[entry.kind]
+        case "path":
+            return click.option(f"--{name}", metavar="FILE", help=text)
+        case words if "|" in words and name != "output-format":
+            return click.option(
+                f"--{name}", type=click.Choice(words.split("|")), help=f"{text}  [default: {entry.default}]"
+            )
+        case "meshes" | "paths" | "texts" | "ignores" | "severities":
+            metavar = _METAVARS[entry.kind]
             return click.option(f"--{name}", multiple=True, metavar=metavar, help=text, shell_complete=completed)
     return click.option(f"--{name}", metavar="SPEC", help=text, shell_complete=completed)
 
@@ -76,6 +87,19 @@ def fix_options(function: Function) -> Function:
     )
 
 
+def accept_options(function: Function) -> Function:
+    """What is found and shall be left as it is."""
+    return _all(
+        function,
+        [
+            click.option("--add-ignore", is_flag=True, help="Add comments to the plans that ignore all that is found."),
+            click.option("--reason", metavar="TEXT", help="With --add-ignore: why; it stands in the comments."),
+            option("baseline"),
+            click.option("--write-baseline", is_flag=True, help="Write all that is found to the baseline."),
+        ],
+    )
+
+
 def color_option(function: Function) -> Function:
     """Whether to paint."""
     return click.option(
@@ -84,3 +108,39 @@ def color_option(function: Function) -> Function:
         default="auto",
         help="Colours; auto heeds NO_COLOR, FORCE_COLOR and the terminal.",
     )(function)
+
+
+def apply_options(function: Function) -> Function:
+    """Whether and how plans are applied."""
+    return _all(
+        function,
+        [
+            click.option("--apply", is_flag=True, help="Apply the plan to the model with torch.distributed."),
+            click.option("--verify", is_flag=True, help="With --apply: compare with the unsharded model."),
+            click.option("--dry-run", is_flag=True, help="With --apply: what it costs on any mesh, without values."),
+            click.option(
+                "--nproc",
+                type=click.IntRange(min=1),
+                metavar="N",
+                help="Local ranks to start; default: those of the mesh. Not under torchrun.",
+            ),
+            click.option(
+                "--mode",
+                type=click.Choice(["local", "validate"]),
+                help="Regions see plain tensors (local, the default), or DTensors whose layouts are checked.",
+            ),
+            click.option("--inputs", metavar="MODULE:FUNCTION", help="Function that returns the inputs of --verify."),
+            click.option(
+                "--applier",
+                type=click.Choice(["torch", "hyper_parallel"]),
+                help="Who applies: hplint (torch, the default) or an installed HyperParallel.",
+            ),
+            click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of values and inputs."),
+            click.option(
+                "--time-limit",
+                type=click.FloatRange(min=0, min_open=True),
+                metavar="SECONDS",
+                help="Seconds that applying may take; default: 600.",
+            ),
+        ],
+    )

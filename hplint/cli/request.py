@@ -38,12 +38,22 @@ def request(paths: tuple[str, ...], given: dict[str, Any], stdin_filename: str |
         select=given.get("select", ()),
         ignore=given.get("ignore", ()),
         extend_select=given.get("extend_select", ()),
+        per_file_ignores=given.get("per_file_ignores", ()),
+        severity=given.get("severity", ()),
+        baseline=_baseline(given),
         skip_planless=bool(given.get("skip_planless")),
         config=_config(paths, given, stdin_filename),
         use_cache=not given["no_cache"],
         build_timeout=given["build_timeout"],
         progress=None if given.get("quiet") or not sys.stderr or not sys.stderr.isatty() else _progress,
     )
+
+
+def _baseline(given: dict[str, Any]) -> str | None:
+    if given.get("baseline") == "":
+        raise RequestError("--baseline names no file")
+    baseline: str | None = given.get("baseline")
+    return baseline
 
 
 def _read_stdin() -> bytes:

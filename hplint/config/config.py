@@ -41,8 +41,8 @@ class PlanRule(NamedTuple):
 class Config(NamedTuple):
     """All settings of one configuration file; ``Config()`` is a project without one.
 
-    ``path`` is the file as found, ``base`` its folder, from which relative paths count. ``boundaries`` is a path joined
-    with ``base``. ``build_timeout`` is in seconds.
+    ``path`` is the file as found, ``base`` its folder, from which relative paths count. ``boundaries`` and
+    ``baseline`` are paths joined with ``base``. ``build_timeout`` is in seconds.
     """
 
     path: str | None = None
@@ -53,6 +53,10 @@ class Config(NamedTuple):
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
+    per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    severity: Mapping[str, str] = MappingProxyType({})
+    fail_on: str | None = None
+    baseline: str | None = None
     wrappers: tuple[str, ...] = ()
     planner: str = "built-in"
     boundaries: str | None = None

@@ -7,7 +7,8 @@ class Option(NamedTuple):
     """``name`` is spelled with hyphens (directives use underscores). ``kind`` says what values it takes:
 
     text, texts (a string or a list of strings), meshes (mesh texts), count (a whole number of at least 1), flag,
-    seconds (a number above 0), path, paths, table, or words separated by ``|`` (one of these). ``default`` is in words.
+    seconds (a number above 0), path, paths, table, ignores (a table of globs and rules), severities (a table of rules
+    and severities), or words separated by ``|`` (one of these). ``default`` is in words.
     ``where`` are the places where it may stand: cli, config, plans (a ``[[tool.hplint.plans]]`` table), directive.
     """
 
@@ -53,6 +54,22 @@ OPTIONS = (
     _option("select", "texts", "all rules", "Rules to run: codes, prefixes of codes, or names.", "cli config"),
     _option("ignore", "texts", "none", "Rules not to run.", "cli config"),
     _option("extend-select", "texts", "none", "Rules to run on top of the selected ones.", "cli config"),
+    _option(
+        "per-file-ignores", "ignores", "none",
+        "Rules not to run on some files: GLOB:RULES on the command line, a table of globs and rules in a file.",
+        "cli config",
+    ),
+    _option(
+        "severity", "severities", "that of each rule",
+        "Severity of rules: RULE=error, warning, info or off; a table of rules and severities in a file.", "cli config",
+    ),
+    _option(
+        "fail-on", "error|warning|info|never", "warning", "Least severity that makes the exit code 1.", "cli config"
+    ),
+    _option(
+        "baseline", "path", "none",
+        "File of accepted findings, which are not told; --write-baseline writes it.", "cli config",
+    ),
     _option(
         "skip-planless", "flag", "off",
         "Pass over named files that hold no plan, as hooks need that are given every changed file.", "cli",

@@ -12,7 +12,7 @@ DIRECTIVE = "directive"
 PLANS = "plans"
 CONFIG = "config"
 DEFAULT = "default"
-ADDED_UP = frozenset(("src", "ignore", "extend-select"))
+ADDED_UP = frozenset(("src", "ignore", "extend-select", "per-file-ignores", "severity"))
 """Options for which all that is said counts, not the first alone."""
 
 

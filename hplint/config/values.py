@@ -145,6 +145,17 @@ def _table(value: Any) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def _ignores(value: Any) -> dict[str, tuple[str, ...]] | None:
+    if not isinstance(value, dict):
+        return None
+    found = {glob: _texts(rules) for glob, rules in value.items()}
+    return None if None in found.values() else {glob: rules for glob, rules in found.items() if rules}
+
+
+def _severities(value: Any) -> dict[str, str] | None:
+    return value if isinstance(value, dict) and all(isinstance(v, str) for v in value.values()) else None
+
+
 _KINDS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "text": (_text, "a string"),
     "path": (_text, "a path"),
@@ -155,5 +166,7 @@ _KINDS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "flag": (_flag, "true or false"),
     "seconds": (_seconds, "a number of seconds above 0"),
     "table": (_table, "a table"),
+    "ignores": (_ignores, 'a table of globs and rules, such as "plans/old/*.yaml" = ["HPL204"]'),
+    "severities": (_severities, 'a table of rules and severities, such as HPL204 = "error"'),
 }
 """Kind of option -> what reads a value (None: not of this kind), and how it is asked for."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hplint.fix.edit import CannotRealise
 from hplint.lint.diagnostic import Diagnostic, Edit, Fix
-from hplint.lint.proposal import AddItem, Change, Draft, Proposal, Remove, RemoveEntry, SetField
+from hplint.lint.proposal import AddItem, Change, ChangeComment, Draft, Proposal, Remove, RemoveEntry, SetField
 from hplint.lint.request import CheckedPlan, Run
 from hplint.plan.plan import Plan
 from hplint.resolve.topology import Topology
@@ -25,8 +25,16 @@ class Realiser:
 
     def edits(self, checked: CheckedPlan, proposal: Proposal) -> tuple[Edit, ...]:
         """The edits of a proposal for a plan, drafts worked out. Raises CannotRealise."""
+        # Comments are the same in all dialects, and there may be no plan around them.
+        comments = tuple(Edit(c.span, c.text) for c in proposal.changes if isinstance(c, ChangeComment))
+        others = [c for c in proposal.changes if not isinstance(c, ChangeComment)]
+        if not comments:
+            return self._plan_edits(checked, others)
+        return (*comments, *(self._plan_edits(checked, others) if others else ()))
+
+    def _plan_edits(self, checked: CheckedPlan, asked: Sequence[Change]) -> tuple[Edit, ...]:
         plan = checked.plan
-        changes = whole_entries(plan, self._expanded(checked, proposal.changes))
+        changes = whole_entries(plan, self._expanded(checked, asked))
         faults = (*plan.faults, *(checked.resolved.faults if checked.resolved else ()))
         if plan.dialect == "python":
             from hplint.fix.python_edit import realise

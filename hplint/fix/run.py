@@ -41,15 +41,22 @@ def fix(request: Request, unsafe: bool, accept: Callable[[FixedFile], bool] = la
     diagnostics: list[Diagnostic] = []
     plans: list[CheckedPlan] = []
     changed: list[FixedFile] = []
+    hidden = [0, 0]
     for document in collected.documents:
+        last = document
         found, of_file, file = _fix_document(session, document, unsafe)
         if file is not None:
             if accept(file):
                 changed.append(file)
+                last = read_document(file.path, file.after.encode())
             else:
                 found, of_file = session.check_document(document)
         diagnostics += found
         plans += of_file
+        if session.baseline or last.suppressions:
+            quiet = session.examine(last)
+            hidden = [hidden[0] + len(quiet.suppressed), hidden[1] + len(quiet.baselined)]
+    session.note_stale()
     run = Run(
         files=len(collected.documents),
         diagnostics=tuple(diagnostics),
@@ -58,6 +65,8 @@ def fix(request: Request, unsafe: bool, accept: Callable[[FixedFile], bool] = la
         without_plan=tuple(collected.without_plan),
         fixed=sum(len(f.done) for f in changed),
         fixed_files=len(changed),
+        suppressed=hidden[0],
+        baselined=hidden[1],
     )
     return FixRun(run, changed)
 

@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable
 
 from hplint.plan.fault import Fault
-from hplint.plan.plan import Directive
+from hplint.plan.plan import Directive, Document
+from hplint.plan.suppression import IGNORE, IGNORE_FILE
 from hplint.text.comments import Comment
 from hplint.text.span import Span
 
@@ -37,10 +38,21 @@ DIRECTIVE_KEYS: dict[str, tuple[re.Pattern[str], str]] = {
 """Key -> what its value looks like, and the end of the sentence "it must be …"."""
 
 
+def read_comments(document: Document, comments: Iterable[Comment]) -> None:
+    """What the comments of a file say of its check: directives, suppressions, and the faults of both."""
+    from hplint.front.suppressions import read_suppressions
+
+    found = tuple(comments)
+    document.directives, faults = read_directives(found)
+    document.suppressions, misspelt = read_suppressions(found)
+    document.faults = (*document.faults, *faults, *misspelt)
+
+
 def read_directives(comments: Iterable[Comment]) -> tuple[tuple[Directive, ...], tuple[Fault, ...]]:
     """The directives of a file's comments, in order, and their faults; a directive at fault is left out.
 
-    Suppressions (``ignore[…]``, ``ignore-file[…]``) end a comment: what follows them is their reason.
+    Suppressions (``ignore[…]``, ``ignore-file[…]``, read elsewhere) end a comment: what follows them is their reason.
+    So does a ``#``, which begins another comment.
     """
     found: list[Directive] = []
     faults: list[Fault] = []
@@ -50,7 +62,7 @@ def read_directives(comments: Iterable[Comment]) -> tuple[tuple[Directive, ...],
             continue
         end = head.end()
         for word in _WORD.finditer(comment.text, end):
-            if word[0].startswith("ignore"):
+            if word[0].startswith((IGNORE, "#")):
                 break
             if word.start() < end:
                 continue  # It belongs to the spaced directive before it.
@@ -85,16 +97,19 @@ def _with_spaces(found: re.Match[str], shift: int) -> Fault:
 
 def _read(word: str, start: int) -> Directive | Fault:
     key, equals, value = word.partition("=")
+    if not equals:
+        key = key.partition("[")[0] or key  # A suppression, misspelt.
     place = Span(start, start + len(key))
     if key not in DIRECTIVE_KEYS:
-        data = {"key": key, "section": "directive", "allowed": tuple(DIRECTIVE_KEYS), "meant": None}
+        allowed: tuple[str, ...] = (*DIRECTIVE_KEYS, IGNORE, IGNORE_FILE)
+        data: dict[str, object] = {"key": key, "section": "directive", "allowed": allowed, "meant": None}
         return Fault("unknown-key", place, data=data)
-    pattern, allowed = DIRECTIVE_KEYS[key]
+    pattern, wanted = DIRECTIVE_KEYS[key]
     span = Span(place.end + len(equals), start + len(word))
     if pattern.fullmatch(value) and (key != "mesh" or _distinct(value)):
         return Directive(key, value, span)
     kind = "nothing" if not value else "a string"
-    data = {"value": value, "type": kind, "allowed": allowed, "key": key, "section": "directive"}
+    data = {"value": value, "type": kind, "allowed": wanted, "key": key, "section": "directive"}
     return Fault("wrong-type", span if value else place, data=data)
 
 

@@ -24,7 +24,7 @@ Faults recorded here (those of entries are recorded by entries.py):
 import re
 from typing import TYPE_CHECKING
 
-from hplint.front.directives import read_directives
+from hplint.front.directives import read_comments
 from hplint.front.entries import read_entries
 from hplint.front.keys import ACCELERATOR_KEYS, ENTRY_KEYS, PYTHON
 from hplint.front.nodes import Mapping, Node, Scalar, UnknownNode, plain, type_name
@@ -32,7 +32,7 @@ from hplint.front.recorder import Recorder, duplicates
 from hplint.plan.entry import ContractField, Entry, Flag
 from hplint.plan.fault import Fault
 from hplint.plan.layout import CONTRACT_FIELDS
-from hplint.plan.plan import Accelerator, Document, Number, Plan
+from hplint.plan.plan import Accelerator, Document, Number, Plan, may_speak
 from hplint.text.comments import python_comments
 from hplint.text.source import Source
 from hplint.text.span import START
@@ -49,8 +49,8 @@ def read_python(source: Source) -> Document:
     from hplint.front.python_places import NotPython, parse
 
     document = Document(source)
-    if "hplint:" in source.text:
-        document.directives, document.faults = read_directives(python_comments(source.text))
+    if may_speak(source.text):
+        read_comments(document, python_comments(source.text))
     try:
         tree = parse(source)
     except NotPython as error:

@@ -30,7 +30,7 @@ from hplint.front.yaml_nodes import SIZE_LIMIT, Stream, Tree, compose
 from hplint.front.yaml_words import Problem
 from hplint.plan.entry import Flag, Text
 from hplint.plan.fault import Fault
-from hplint.plan.plan import Accelerator, Document, Number, Plan
+from hplint.plan.plan import Accelerator, Document, Number, Plan, may_speak
 from hplint.text.near import one_near
 from hplint.text.source import Source
 from hplint.text.span import START, Span
@@ -48,11 +48,11 @@ def read_yaml(source: Source, tabs: bool = False) -> Document:
         return Document(source)
     stream = compose(text)
     document = Document(source)
-    if "hplint:" in text:
-        from hplint.front.directives import read_directives
+    if may_speak(text):
+        from hplint.front.directives import read_comments
         from hplint.text.comments import yaml_comments
 
-        document.directives, document.faults = read_directives(yaml_comments(text, stream.opaque))
+        read_comments(document, yaml_comments(text, stream.opaque))
     _read_trees(document, stream)
     return document
 

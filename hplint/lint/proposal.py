@@ -78,7 +78,14 @@ class Draft(NamedTuple):
     fields: tuple[str, ...] = ()
 
 
-Change = Rename | Rewrite | Remove | SetField | AddItem | RemoveEntry | AddEntries | Draft
+class ChangeComment(NamedTuple):
+    """What stands at ``span`` in a comment, white space or a line end beside it included, becomes ``text``."""
+
+    span: Span
+    text: str
+
+
+Change = Rename | Rewrite | Remove | SetField | AddItem | RemoveEntry | AddEntries | Draft | ChangeComment
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from hplint.lint.proposal import Proposal, Remove, RemoveEntry, Rename, Rewrite, SetField
+from hplint.lint.proposal import ChangeComment, Proposal, Remove, RemoveEntry, Rename, Rewrite, SetField
 from hplint.plan.entry import Entry
 from hplint.plan.layout import OUTPUT
 from hplint.plan.placement import REPLICATE, Placement
@@ -51,6 +51,14 @@ def rename_to_near(
     are written beside it already."""
     used = set(taken)
     return rename_to_one([span], word, [n for n in near(word, names) if n not in used], safe)
+
+
+def rename_in_comment(span: Span, word: str, names: Iterable[str]) -> tuple[Proposal, ...]:
+    """The same for a word of a comment."""
+    return tuple(
+        Proposal(p.title, tuple(ChangeComment(*c) for c in p.changes if isinstance(c, Rename)), p.safe)
+        for p in rename_to_near(span, word, names)
+    )
 
 
 def rewrite(span: Span, old: str, value: object, safe: bool = False) -> Proposal:

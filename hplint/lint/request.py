@@ -35,6 +35,12 @@ class Request:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
+    per_file_ignores: tuple[str, ...] = ()
+    """``GLOB:RULES``, globs counting from the current folder."""
+    severity: tuple[str, ...] = ()
+    """``RULE=SEVERITY,…``."""
+    baseline: str | None = None
+    """The file of accepted findings; None: what the configuration says; "": none."""
     skip_planless: bool = False
     """Named files that hold no plan are passed over instead of being a wrong request."""
     config: "Config | None" = None
@@ -74,7 +80,8 @@ class CheckedPlan:
 class Run:
     """What a run found. ``files`` counts the files that hold a plan, or that could not be read. ``notes`` are lines
     for people (no sizes known, no model named); ``without_plan`` are paths named on the command line that hold no
-    plan: a wrong request, exit 2. ``fixed`` counts the findings that fixes removed, in ``fixed_files`` files."""
+    plan: a wrong request, exit 2. ``fixed`` counts the findings that fixes removed, in ``fixed_files`` files;
+    ``suppressed`` and ``baselined`` count those that comments and the baseline keep out of ``diagnostics``."""
 
     files: int = 0
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -83,3 +90,5 @@ class Run:
     without_plan: tuple[str, ...] = field(default_factory=tuple)
     fixed: int = 0
     fixed_files: int = 0
+    suppressed: int = 0
+    baselined: int = 0

@@ -40,6 +40,8 @@ class Engine:
     derive: "Callable[[ModuleTree, Topology], dict[str, Boundary]]"
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What rules read from the configuration: wrapper_names."""
+    severities: Mapping[str, str] = field(default_factory=dict)
+    """Code -> the severity that the user gives to all that its rule finds."""
 
     def check(
         self,
@@ -63,14 +65,14 @@ class Engine:
             resolved = self._resolve(plan, tree, supposed, include_inactive=True)
             second = Case(plan, supposed, tree, resolved, finder, inactive, faults, self.settings)
             found += [(r, f, resolved) for r, f in self._run(second) if f.entry and f.entry.index in inactive]
-        return _diagnostics(found, plan.source, topology, inactive), case.resolved
+        return _diagnostics(found, plan.source, topology, inactive, self.severities), case.resolved
 
     def check_document(self, document: Document) -> list[Diagnostic]:
         """Diagnostics of faults that belong to the file and to no plan."""
         plan = Plan(document.source, "", (), document.faults)
         case = Case(plan, Topology())
         found = [(r, f, None) for r, f in self._run(case, of_plan=False)]
-        return _diagnostics(found, document.source, Topology(), frozenset())
+        return _diagnostics(found, document.source, Topology(), frozenset(), self.severities)
 
     def _resolve(
         self, plan: Plan, tree: ModuleTree | None, topology: Topology, include_inactive: bool = False
@@ -99,13 +101,20 @@ def _diagnostics(
     source: Source,
     topology: Topology,
     inactive: frozenset[int],
+    severities: Mapping[str, str],
 ) -> list[Diagnostic]:
     """Fold findings that differ in the module alone, or in a name that is made at their place, and order them by place.
     Each comes with the resolved plan that it was found in."""
     folded: dict[tuple[object, ...], _Folded] = {}
     for rule, finding, resolved in found:
-        severity = finding.severity or rule.severity
-        if finding.severity is None and severity == "error" and finding.entry and finding.entry.index in inactive:
+        given = severities.get(rule.code)
+        severity = given or finding.severity or rule.severity
+        if (
+            (given or finding.severity is None)
+            and severity == "error"
+            and finding.entry
+            and finding.entry.index in inactive
+        ):
             severity = "warning"
         key = (rule.code, finding.span, shape(finding), finding.field)
         one = folded.setdefault(key, _Folded(rule, severity, resolved))

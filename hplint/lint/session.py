@@ -1,19 +1,21 @@
 """A whole run: paths -> documents -> pairings -> diagnostics."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hplint.derive.boundary import Boundary
 from hplint.errors import RequestError
 from hplint.lint.collect import collect
 from hplint.lint.diagnostic import Diagnostic
 from hplint.lint.pairing import ModelChoice, Pairing, pair
+from hplint.lint.ran import Ran, what_ran
 from hplint.lint.registry import Registry
 from hplint.lint.request import CheckedPlan, Request, Run
 from hplint.lint.run import Engine, fingerprint, merge_topologies
-from hplint.lint.select import choose
+from hplint.lint.select import Selection, choose
+from hplint.lint.wishes import read_wishes
 from hplint.model.spec import SpecError, parse_spec
 from hplint.model.store import ModelError, cache_folder, load_tree
 from hplint.model.tree import ModuleTree
@@ -21,8 +23,11 @@ from hplint.plan.fault import Fault
 from hplint.plan.plan import Document, Plan
 from hplint.resolve.topology import Topology
 from hplint.text.span import START
+from hplint.text.wording import plural
 
 if TYPE_CHECKING:
+    from hplint.lint.baseline import Baseline
+    from hplint.lint.per_file import PerFile
     from hplint.targets.find import TargetFinder
 
 NO_SIZES = "no mesh sizes are known (give --mesh, a directive or an accelerator section): rules on sizes kept quiet"
@@ -33,18 +38,16 @@ def lint(request: Request) -> Run:
     """Check everything that the request names. Raises RequestError where the request itself is wrong."""
     session = Session(request)
     collected = collect(request.paths, request.stdin, request.stdin_filename, request.skip_planless)
-    diagnostics: list[Diagnostic] = []
-    plans: list[CheckedPlan] = []
-    for document in collected.documents:
-        found, checked = session.check_document(document)
-        diagnostics += found
-        plans += checked
+    examined = [session.examine(document) for document in collected.documents]
+    session.note_stale()
     return Run(
         files=len(collected.documents),
-        diagnostics=tuple(diagnostics),
-        plans=tuple(plans),
+        diagnostics=tuple(d for e in examined for d in e.diagnostics),
+        plans=tuple(p for e in examined for p in e.plans),
         notes=tuple(session.notes),
         without_plan=tuple(collected.without_plan),
+        suppressed=sum(len(e.suppressed) for e in examined),
+        baselined=sum(len(e.baselined) for e in examined),
     )
 
 
@@ -52,6 +55,16 @@ def _once(found: list[Diagnostic]) -> list[Diagnostic]:
     """Drop what two plans of one file say alike of a token that they share."""
     kept = {(d.code, d.span, d.message, d.field): d for d in reversed(found)}
     return sorted(kept.values(), key=lambda d: (d.span, d.code))
+
+
+class Examined(NamedTuple):
+    """What was found in one file: ``diagnostics`` are told, ``suppressed`` and ``baselined`` ones are not."""
+
+    diagnostics: list[Diagnostic]
+    plans: list[CheckedPlan]
+    ran: Ran
+    suppressed: list[Diagnostic]
+    baselined: list[Diagnostic]
 
 
 @dataclass
@@ -64,33 +77,83 @@ class Session:
     derived: dict[tuple[int, Any], dict[str, Boundary]] = field(default_factory=dict)
     finders: dict[tuple[str, ...], "TargetFinder"] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
+    per_file: "tuple[PerFile, ...]" = ()
+    baseline: "Baseline | None" = None
+    engines: dict[frozenset[str], Engine] = field(default_factory=dict)
+    """The engines of files in which some rules are ignored, by the codes of these."""
 
     def __post_init__(self) -> None:
         request, config = self.request, self.request.config
         registry = Registry(index_folder=cache_folder() if request.use_cache else None)
+        wishes = read_wishes(registry, request)
         selection = choose(
             registry,
             request.select or (config and config.select) or (),
             (*request.ignore, *(config.ignore if config else ())),
             (*request.extend_select, *(config.extend_select if config else ())),
+            wishes.severities.off,
         )
+        self.per_file, self.baseline = wishes.per_file, wishes.baseline
         settings = {"wrapper_names": config.wrappers} if config else {}
-        self.engine = Engine(registry, selection, self._derive, settings)
+        self.engine = Engine(registry, selection, self._derive, settings, wishes.severities.levels)
 
     def check_document(self, document: Document) -> tuple[list[Diagnostic], list[CheckedPlan]]:
-        """All diagnostics of one file, and its plans on their topologies."""
-        found = self.engine.check_document(document) if document.faults else []
+        """All diagnostics of one file that are told, and its plans on their topologies."""
+        examined = self.examine(document)
+        return examined.diagnostics, examined.plans
+
+    def examine(self, document: Document) -> Examined:
+        """The same, with what comments and the baseline keep quiet."""
+        engine = self._engine(document.source.path)
+        found = engine.check_document(document) if document.faults else []
         plans: list[CheckedPlan] = []
         for plan in document.plans:
             checked = self.check(document, plan)
             plans += checked
             found += merge_topologies([(c.topology, list(c.diagnostics)) for c in checked])
         found.sort(key=lambda d: (d.span, d.code))
-        return fingerprint(_once(found)), plans
+        # Named before some are left out: what is quiet keeps its ordinal.
+        told = fingerprint(_once(found))
+        ran = self._ran(document, plans, engine.selection)
+        suppressed: list[Diagnostic] = []
+        baselined: list[Diagnostic] = []
+        if document.suppressions:
+            from hplint.lint.suppress import silence
+
+            told, suppressed = silence(document, told, engine, ran)
+        if self.baseline:
+            told, baselined = self.baseline.sort(document.source.path, told, ran)
+        return Examined(told, plans, ran, suppressed, baselined)
+
+    def note_stale(self) -> None:
+        """Note the entries of the baseline that stand for nothing, once all files are checked."""
+        if self.baseline and (count := self.baseline.count_stale()):
+            what = plural(count, "entry", "entries")
+            gone = "is stale: its finding is gone" if count == 1 else "are stale: their findings are gone"
+            self.notes[f"{what} of the baseline {self.baseline.path} {gone}; --write-baseline drops what is stale"] = (
+                None
+            )
+
+    def _engine(self, path: str) -> Engine:
+        """The engine for a file: some rules may be ignored there."""
+        if not self.per_file:
+            return self.engine
+        from hplint.lint.per_file import ignored_in
+
+        ignored = ignored_in(path, self.per_file)
+        if ignored not in self.engines:
+            codes = self.engine.selection.codes
+            chosen = frozenset(self.engine.registry.rules if codes is None else codes) - ignored
+            self.engines[ignored] = replace(self.engine, selection=Selection(chosen))
+        return self.engines[ignored] if ignored else self.engine
+
+    def _ran(self, document: Document, plans: list[CheckedPlan], selection: Selection) -> Ran:
+        sizes = bool(plans) and all(p.topology.tp is not None for p in plans)
+        return what_ran(document, plans, sizes, self.engine.registry, selection)
 
     def check(self, document: Document, plan: Plan) -> list[CheckedPlan]:
         """One plan on each of its topologies."""
-        pairing = pair(document, plan, self.request)
+        pairing, engine = pair(document, plan, self.request), self._engine(plan.source.path)
         tree, faults = self._tree(pairing)
         if not pairing.sizes_known:
             self.notes[NO_SIZES] = None
@@ -98,7 +161,7 @@ class Session:
         for topology, own in pairing.topologies:
             of_case = (*faults, *pairing.faults, *own)
             finder = self._finder(pairing.src)
-            diagnostics, resolved = self.engine.check(plan, tree, topology, finder, of_case)
+            diagnostics, resolved = engine.check(plan, tree, topology, finder, of_case)
             spec = pairing.model.spec if pairing.model else None
             found = tuple(diagnostics)
             checked.append(CheckedPlan(plan.source.path, plan, topology, spec, tree, resolved, found, finder, pairing))

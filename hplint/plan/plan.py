@@ -1,11 +1,15 @@
 """A plan: entries in file order, with what the file says about the run around them."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hplint.plan.entry import Entry, Flag, Text
 from hplint.plan.fault import Fault
 from hplint.text.source import Source
 from hplint.text.span import START, Span
+
+if TYPE_CHECKING:
+    from hplint.plan.suppression import Suppression
 
 
 @dataclass(slots=True)
@@ -64,10 +68,19 @@ class Directive:
 
 @dataclass(slots=True)
 class Document:
-    """All that was read from one file: its plans (none, one, or several in Python), the directives of its comments,
-    and the faults that belong to the file and to no plan (HPL001, say)."""
+    """All that was read from one file: its plans (none, one, or several in Python), the directives and suppressions of
+    its comments, and the faults that belong to the file and to no plan (HPL001, say)."""
 
     source: Source
     plans: tuple[Plan, ...] = ()
     directives: tuple[Directive, ...] = ()
     faults: tuple[Fault, ...] = ()
+    suppressions: "tuple[Suppression, ...]" = ()
+
+
+_MARKS = ("hplint:", "noqa", "NOQA", "NoQA")
+
+
+def may_speak(text: str) -> bool:
+    """Whether comments of a text may say something of its check: a quick look."""
+    return any(mark in text for mark in _MARKS)

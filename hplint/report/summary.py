@@ -26,6 +26,20 @@ def summary(run: Run, style: Style, unsafe: bool = False) -> Iterator[str]:
             yield line
     elif run.plans:
         yield f"{style.paint('All checks passed:', 'good')} {_checked(run)}."
+    if line := hidden(run):
+        yield line
+
+
+def hidden(run: Run) -> str:
+    """What is found and not told: ``Not shown: 2 findings ignored by comments, 3 in the baseline.``; "" for nothing."""
+    parts = []
+    if run.suppressed:
+        parts.append(f"{plural(run.suppressed, 'finding')} ignored by comments")
+    if run.baselined:
+        parts.append(
+            f"{run.baselined:,} in the baseline" if parts else f"{plural(run.baselined, 'finding')} in the baseline"
+        )
+    return f"Not shown: {', '.join(parts)}." if parts else ""
 
 
 def fixable(run: Run, unsafe: bool = False) -> str:

@@ -12,6 +12,7 @@ from hplint.rule import (
     on_fault,
     quote,
     remove_item,
+    rename_in_comment,
     rename_to_near,
 )
 
@@ -76,6 +77,8 @@ def _fixes(case: Case, fault: Fault) -> tuple[Proposal, ...]:
         return ()
     if key == "out_names" and case.plan.dialect == "yaml":
         return (remove_item(fault.span, key),)
+    if fault.data["section"] == "directive":
+        return rename_in_comment(fault.span, key, fault.data["allowed"])
     # The key as which this one was read stands in the entry under its own place.
     taken = [name for name, span in entry.keys.items() if span != fault.span] if entry else []
     return rename_to_near(fault.span, key, fault.data["allowed"], taken)

@@ -17,8 +17,23 @@ MODEL = ("--model", "tree:toy.json", "--mesh", "dp=2,tp=2")
     [
         (["--mehs", "tp=2"], "no such option: --mehs", "`--mesh`"),
         (["check", "--modle", "x"], "no such option: --modle", "`--model`"),
-        (["plans", "--apply"], "no such option: --apply", ""),
-        (["plans", "--baseline", "x"], "no such option: --baseline", ""),
+        (["plans", "--jobs", "2"], "no such option: --jobs", ""),
+        (["plans", "--baseline", "x"], "there is no baseline `x`", "--write-baseline"),
+        (["plans", "--baseline", ""], "--baseline names no file", ""),
+        (["plans", "--baseline", "toy.json"], "`toy.json` is no baseline", "--write-baseline"),
+        (["plans", "--write-baseline"], "--write-baseline needs a file", "--baseline FILE"),
+        (["plans", "--write-baseline", "--baseline", "toy.json"], "`toy.json` is no baseline", ""),
+        (["plans", "--add-ignore", "--fix"], "--add-ignore and --fix exclude each other", ""),
+        (["plans", "--reason", "x"], "--reason says why", "--add-ignore"),
+        (["plans", "--add-ignore", "--reason", "a\nb"], "--reason: `a\\nb` cannot stand in a comment", "one line"),
+        (["plans", "--extend-select", "HPL10x"], "unknown rule `HPL10x`", "`HPL101`"),
+        (["plans", "--severity", "HPL10x=off"], "--severity: unknown rule `HPL10x`", "`HPL101`"),
+        (["plans", "--severity", "HPL101=eror"], "--severity: there is no severity `eror`", "`error`"),
+        (["plans", "--severity", "HPL101"], "--severity: `HPL101` is not RULE=SEVERITY", "HPL204=error"),
+        (["plans", "--severity", "HPL001=off"], "--severity: HPL001 stays an error", "ignore-file"),
+        (["plans", "--severity", "ALL=off"], "the selection leaves no rule to run", ""),
+        (["plans", "--per-file-ignores", "*.yaml:unknown-modul"], "unknown rule `unknown-modul`", "`unknown-module`"),
+        (["plans", "--per-file-ignores", "*.yaml"], "--per-file-ignores: `*.yaml` is not GLOB:RULES", "HPL204"),
         (["chekc", "plans"], "no such file, folder or command: `chekc`", "`check`"),
         (["plan", "shwo", "x"], "hplint plan has no command `shwo`", "`show`"),
         (["model", "biuld", "x"], "hplint model has no command `biuld`", "`build`"),
@@ -98,11 +113,6 @@ def test_the_version_is_told(hplint: Callable[..., object], arguments: list[str]
 def test_every_command_has_help(hplint: Callable[..., object], command: list[str]) -> None:
     code, out, err = hplint(*command, "--help")  # type: ignore[misc]
     assert (code, err) == (0, "") and out.startswith("Usage: hplint")
-
-
-def test_options_of_later_versions_are_not_offered(hplint: Callable[..., object]) -> None:
-    out = hplint("check", "--help")[1]  # type: ignore[index]
-    assert not [o for o in ("--apply", "--baseline", "--add-ignore", "--jobs") if o in out]
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["check", "--help"], ["plan", "--help"], ["rules"]])

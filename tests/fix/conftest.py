@@ -10,8 +10,7 @@ import pytest
 from hplint.cli.main import run
 from hplint.lint.diagnostic import Diagnostic
 from hplint.lint.proposal import Proposal, Rename, Rewrite
-from hplint.lint.request import CheckedPlan
-from hplint.lint.session import Session
+from hplint.lint.session import Examined, Session
 from hplint.plan.plan import Document
 
 ROOT = Path(__file__).parent.parent.parent
@@ -50,7 +49,7 @@ def hplint(project: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., R
 @pytest.fixture
 def known_fixes(monkeypatch: pytest.MonkeyPatch) -> None:
     """`mpl` is safely `mlp`, `shrd(0)` perhaps `shard(0)`, and nothing else can be fixed."""
-    check = Session.check_document
+    examine = Session.examine
 
     def proposing(diagnostic: Diagnostic) -> Diagnostic:
         proposals: tuple[Proposal, ...] = ()
@@ -63,8 +62,8 @@ def known_fixes(monkeypatch: pytest.MonkeyPatch) -> None:
             proposals = (Proposal("replace it by `shard(0)`", (Rewrite(diagnostic.span, "shard(0)"),)),)
         return dataclasses.replace(diagnostic, proposals=proposals)
 
-    def check_document(self: Session, document: Document) -> tuple[list[Diagnostic], list[CheckedPlan]]:
-        found, plans = check(self, document)
-        return [proposing(d) for d in found], plans
+    def proposed(self: Session, document: Document) -> Examined:
+        found = examine(self, document)
+        return found._replace(diagnostics=[proposing(d) for d in found.diagnostics])
 
-    monkeypatch.setattr(Session, "check_document", check_document)
+    monkeypatch.setattr(Session, "examine", proposed)

@@ -1,0 +1,1 @@
+"""Rules on the comments that steer hplint itself."""
