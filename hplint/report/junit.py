@@ -11,6 +11,7 @@ from hplint.report.words import advice, message
 FAILING = ("error", "warning")
 """Severities that are failures; JUnit has no softer word, so infos are what a passed test prints."""
 _ESCAPED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\t": "&#9;", "\r": "&#13;"}
+_TABLE = str.maketrans(_ESCAPED)
 _STYLE = Style()
 
 
@@ -56,6 +57,8 @@ def _counts(tests: int, failures: int) -> str:
 
 def _text(text: str) -> str:
     """A text as attributes and elements may hold it."""
+    if text.isascii() and text.isprintable():
+        return text.translate(_TABLE)
     return "".join(_ESCAPED.get(c) or _character(c) for c in text)
 
 
@@ -63,5 +66,5 @@ def _character(char: str) -> str:
     code = ord(char)
     if code in (0xFFFE, 0xFFFF):
         return f"&lt;U+{code:04X}&gt;"
-    shown = "".join(_ESCAPED.get(c, c) for c in show(char, _STYLE))
+    shown = show(char, _STYLE).translate(_TABLE)
     return shown if shown.isascii() else shown.encode("ascii", "xmlcharrefreplace").decode()

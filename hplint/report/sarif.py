@@ -37,7 +37,7 @@ class _Log:
         self.rules = rules_of(run.diagnostics, registry)
         self.rule_index = {rule["id"]: i for i, rule in enumerate(self.rules)}
         paths = [*(p.path for p in run.plans), *(d.source.path for d in run.diagnostics)]
-        self.artifact_index = {path: i for i, path in enumerate(dict.fromkeys(paths))}
+        self.locations = {path: {**_uri(path, self.folder), "index": i} for i, path in enumerate(dict.fromkeys(paths))}
 
     def value(self) -> dict[str, Any]:
         driver = {"name": "hplint", "version": __version__, "semanticVersion": __version__, "rules": self.rules}
@@ -45,7 +45,7 @@ class _Log:
             "tool": {"driver": driver},
             "invocations": [self._invocation()],
             "originalUriBaseIds": {ROOT: {"uri": self._folder_uri()}},
-            "artifacts": [self._artifact(path) for path in self.artifact_index],
+            "artifacts": [self._artifact(path) for path in self.locations],
             "columnKind": "unicodeCodePoints",
             "newlineSequences": ["\r\n", "\n", "\r"],
             "results": [self._result(d) for d in self.run.diagnostics],
@@ -96,19 +96,16 @@ class _Log:
         ]  # fmt: skip
         return {
             "description": {"text": _plain(fix.title if fix.safe else f"{fix.title} (unsafe)")},
-            "artifactChanges": [{"artifactLocation": self._location(source.path), "replacements": replacements}],
+            "artifactChanges": [{"artifactLocation": self.locations[source.path], "replacements": replacements}],
         }
 
     def _physical(self, source: Source, span: Span) -> dict[str, Any]:
-        return {"artifactLocation": self._location(source.path), "region": region(source, span)}
+        return {"artifactLocation": self.locations[source.path], "region": region(source, span)}
 
     def _artifact(self, path: str) -> dict[str, Any]:
         language = _LANGUAGES.get(os.path.splitext(path)[1])  # noqa: PTH122 - a URI's path, not one of this system
-        value: dict[str, Any] = {"location": self._location(path), "encoding": "utf-8"}
+        value: dict[str, Any] = {"location": self.locations[path], "encoding": "utf-8"}
         return value | {"sourceLanguage": language} if language else value
-
-    def _location(self, path: str) -> dict[str, Any]:
-        return {**_uri(path, self.folder), "index": self.artifact_index[path]}
 
     def _folder_uri(self) -> str:
         return _file_uri(f"{self.folder}/")

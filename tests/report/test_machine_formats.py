@@ -1,5 +1,6 @@
 """Formats that programs read: byte for byte as agreed, of the documented shape, and safe with every character."""
 
+import io
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -405,3 +406,17 @@ def test_every_format_of_the_table_is_written() -> None:
             for encoding in ("utf-8", "ascii"):
                 found = delivered(run, Wishes(Outputs(form)), encoding)
                 assert found or run is EMPTY
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_reader_that_closed_the_pipe_ends_every_format_in_silence(form: str) -> None:
+    from hplint.report.deliver import Wishes, deliver
+    from hplint.report.writer import Writer
+
+    class Closed(io.StringIO):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError
+
+    out, err = Writer(Closed(), environment={}), io.StringIO()
+    deliver(RUN, Wishes(Outputs(form)), out, Writer(err, environment={}), {})
+    assert out.stream is None and err.getvalue() == ""
