@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from hplint.model.tree import ModuleTree
 
@@ -24,6 +25,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # What a service that runs these tests says of itself must not reach what they test.
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
         os.environ.pop(name, None)
+    # How long an example takes is up to the machine and to what else runs on it.
+    settings.register_profile("untimed", deadline=None)
+    settings.load_profile("untimed")
 
 
 @cache
