@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hplint.apply.applied import full_parameter as full_parameter
     from hplint.apply.applied import sync_gradients as sync_gradients
     from hplint.apply.applier import apply_plan as apply_plan
+    from hplint.apply.decorators import inner_wrapper as inner_wrapper
+    from hplint.apply.decorators import local_compute as local_compute
     from hplint.apply.errors import ApplyFailed as ApplyFailed
     from hplint.apply.errors import BoundaryError as BoundaryError
     from hplint.apply.errors import CannotApply as CannotApply
@@ -39,6 +41,7 @@ _HOMES = {
     "PlanRefused": "errors",
     "Communication": "ledger", "Recorder": "ledger",
     "Meshes": "mesh", "build_meshes": "mesh", "meshes_of": "mesh",
+    "inner_wrapper": "decorators", "local_compute": "decorators",
     "ApplyPlan": "plan", "apply_plan_of": "plan",
 }  # fmt: skip
 """Public name -> the module that has it."""

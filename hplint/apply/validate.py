@@ -64,7 +64,8 @@ class ValidateForward:
         change = {name: self._entry(move) for name, move in self.moves.items()}
         args, kwargs = self.local.binding.visit(args, kwargs, change)
         args, kwargs = pytree.tree_map_only(Tensor, self._undeclared, (args, kwargs))
-        with implicit_replication(), self._kernels():
+        # Leaving the context inside of another one would end that too.
+        with nullcontext() if nested else implicit_replication(), self._kernels():
             result = self._run(args, kwargs)
 
         def leave(position: int, key: str | None, tensor: Tensor) -> Tensor:

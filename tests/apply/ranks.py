@@ -54,6 +54,7 @@ class _Pool:
         self.folder = tempfile.TemporaryDirectory(prefix="ranks-")
 
     def run(self, count: int, function: Callable[..., Any], args: tuple[Any, ...], timeout: float) -> list[Any]:
+        __tracebackhide__ = True
         if not 1 <= count <= MOST:
             raise ValueError(f"{count} ranks; there are {MOST}")
         timeout += 60 if self._start(count) else 0
