@@ -46,8 +46,8 @@ class Found:
 def find_injections(plan: ApplyPlan, model: nn.Module) -> dict[tuple[str, str], Found]:
     """The injected functions of a plan, by FQN and field of the boundary. Calls none of them and changes nothing.
 
-    Raises
-    InjectionError (R17-R24, R81-R84, R95-R97)."""
+    Raises InjectionError (R17-R24, R81-R84, R95-R97).
+    """
     found: dict[tuple[str, str], Found] = {}
     for boundary in plan.boundaries:
         if (call := boundary.local_compute_fn) is not None:
