@@ -1,0 +1,116 @@
+"""Under torchrun every rank runs the whole command: rank 0 checks the plan, the others wait for what it decides."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from hplint.apply.failure import WRONG_REQUEST, failure_of
+from hplint.apply.place import Place, spell_place
+from hplint.apply.request import ApplyRequest
+from hplint.apply.torchrun import own_rank
+from hplint.errors import HplintError, RequestError
+
+_PATIENCE = 5.0
+"""Seconds in which torchrun ends a rank that only lost another one, before it speaks up itself."""
+
+
+class Ended(HplintError):
+    """Another rank has told what is wrong: this one leaves in silence with the same exit code."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__("")
+        self.exit_code = exit_code
+
+
+def join(decide: Callable[[], ApplyRequest | int], time_limit: float) -> dict[str, Any]:
+    """Join the running group and do what rank 0 decides: a request, or the exit code of a plan that is refused.
+
+    The machine output, on every rank. Raises Ended where rank 0 refuses, RankFailed where this rank fails.
+    """
+    place = Place()
+    with _standard_output_aside(), _limited(time_limit, place):
+        try:
+            return _join(decide, time_limit, place)
+        except Ended:
+            raise
+        except BaseException as error:
+            failure = failure_of(error, own_rank(), time.time(), place.phase, place.boundary)
+            if failure.lost_peer:
+                time.sleep(_PATIENCE)
+            if failure.common and own_rank():
+                raise Ended(failure.exit_code) from None
+            raise failure.error() from error
+
+
+def _join(decide: Callable[[], ApplyRequest | int], time_limit: float, place: Place) -> dict[str, Any]:
+    try:
+        import torch
+        import torch.distributed as dist
+    except ImportError as error:
+        raise RequestError(f"torch cannot be imported: {error}") from None
+    from hplint.apply.job import run_job
+    from hplint.model.read_files import no_network
+
+    rank, local = int(os.environ["RANK"]), int(os.environ.get("LOCAL_RANK", "0"))
+    beside = int(os.environ.get("LOCAL_WORLD_SIZE", os.environ["WORLD_SIZE"]))
+    place.at("joining the process group")
+    backend = "nccl" if torch.cuda.is_available() and torch.cuda.device_count() >= beside else "gloo"
+    if backend == "nccl":
+        torch.cuda.set_device(local)
+    wait = timedelta(seconds=time_limit + 30)
+    dist.init_process_group(backend, timeout=wait)
+    place.at("checking the plan")
+    decided: list[Any] = [None]
+    if rank == 0:
+        try:
+            decided = [decide()]
+        except HplintError as error:
+            dist.broadcast_object_list([error.exit_code])
+            raise
+    dist.broadcast_object_list(decided)
+    if isinstance(decided[0], int):
+        raise Ended(decided[0])
+    no_network()
+    result = run_job(decided[0], place)
+    if not (result.get("verified") or {}).get("fault"):
+        dist.barrier()
+    return result
+
+
+@contextmanager
+def _standard_output_aside() -> Iterator[None]:
+    """What the model's code prints goes to the standard error stream, so that the report stands alone."""
+    import sys
+
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+@contextmanager
+def _limited(seconds: float, place: Place) -> Iterator[None]:
+    """End the process when its time is up, with a word on where it stands."""
+
+    def end() -> None:
+        where = spell_place(place.phase, place.boundary)
+        text = f"error: rank {own_rank()} was not done after {seconds:g} seconds: {where}\n"
+        os.write(2, text.encode())
+        os._exit(WRONG_REQUEST)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

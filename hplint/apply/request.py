@@ -1,0 +1,172 @@
+"""What ``--apply`` is asked for, and what the ranks are told: what can be wrong is found before they start."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import gcd
+from typing import Any
+
+from hplint.apply.plan import ApplyPlan, apply_plan_of
+from hplint.errors import RequestError
+from hplint.lint.request import CheckedPlan, Run
+from hplint.lint.run import spell
+from hplint.model.build import model_request
+from hplint.model.spec import parse_spec
+from hplint.resolve.topology import Topology
+from hplint.text.wording import quote
+
+TIME_LIMIT = 600.0
+"""Seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyOptions:
+    """The options of the command line. ``nproc`` is None where it was not given; ``inputs`` is ``module:function``;
+    ``time_limit`` is in seconds."""
+
+    nproc: int | None = None
+    mode: str = "local"
+    verify: bool = False
+    inputs: str | None = None
+    dry_run: bool = False
+    applier: str = "torch"
+    seed: int = 0
+    time_limit: float = TIME_LIMIT
+
+    @property
+    def job(self) -> str:
+        """apply, verify or dry-run."""
+        return "dry-run" if self.dry_run else "verify" if self.verify else "apply"
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyRequest:
+    """One job of the ranks; pickled to them.
+
+    ``model`` is what :func:`hplint.model.make_model.make_model` takes, ``spec`` how the user named it. ``ranks`` is the
+    number of ranks of the mesh.
+    """
+
+    plan: ApplyPlan
+    model: Mapping[str, Any]
+    spec: str
+    ranks: int
+    options: ApplyOptions = field(default_factory=ApplyOptions)
+
+
+def apply_request(run: Run, options: ApplyOptions, running: int | None = None) -> ApplyRequest:
+    """The one plan of a run without errors, on its one mesh. ``running`` is the number of ranks that torchrun started.
+
+    Raises RequestError where there are several plans or meshes, no model that can run, or no sizes, and where the
+    number of ranks does not fit.
+    """
+    checked = _the_one(run)
+    spec, model = _model(checked)
+    topology = _sized(checked, options, running)
+    assert checked.resolved is not None and checked.tree is not None and checked.pairing is not None
+    plan = apply_plan_of(checked.resolved, checked.tree, topology, checked.plan, checked.pairing.src)
+    return ApplyRequest(plan, model, spec, _product(topology), options)
+
+
+def check_options(
+    options: ApplyOptions, given: Mapping[str, Any], formats: tuple[str, ...], under_torchrun: bool
+) -> None:
+    """Raise RequestError for options that make no sense together. ``given`` are those of the whole command."""
+    for name in ("fix", "diff", "show_files", "statistics"):
+        if given.get(name):
+            raise RequestError(f"--{name.replace('_', '-')} and --apply exclude each other")
+    if wrong := [f for f in formats if f not in ("full", "json")]:
+        raise RequestError(f"--apply reports as full or json, not as {wrong[0]}")
+    if options.verify and options.dry_run:
+        raise RequestError("--verify and --dry-run exclude each other", "--dry-run holds no values to compare")
+    if options.inputs is not None:
+        if not options.verify:
+            raise RequestError("--inputs gives the inputs of --verify, which is not asked for")
+        module, _, function = options.inputs.rpartition(":")
+        if not module or not function.isidentifier():
+            raise RequestError(
+                f"--inputs: {quote(options.inputs)} names no function", "name it as module:function or file.py:function"
+            )
+    if options.applier != "torch" and (options.verify or options.dry_run):
+        raise RequestError(f"--{options.job} works on hplint's own applier, not on {options.applier}")
+    if options.applier != "torch" and options.mode != "local":
+        raise RequestError(f"--mode is for hplint's own applier, not for {options.applier}")
+    if under_torchrun and options.nproc is not None:
+        raise RequestError("--nproc starts ranks, but torchrun has started them already", "leave --nproc out")
+    if under_torchrun and options.dry_run:
+        raise RequestError("--dry-run needs one process alone", "run it without torchrun")
+
+
+def _the_one(run: Run) -> CheckedPlan:
+    plans = list(dict.fromkeys((c.path, id(c.plan)) for c in run.plans))
+    if not plans:
+        raise RequestError("there is no plan to apply")
+    if len(plans) > 1:
+        paths = list(dict.fromkeys(path for path, _ in plans))
+        if len(paths) == 1:
+            raise RequestError(
+                f"--apply takes one plan; {quote(paths[0])} holds {len(plans)}",
+                "move the one to apply to a file of its own",
+            )
+        shown = ", ".join(quote(p) for p in paths[:3]) + (", …" if len(paths) > 3 else "")
+        raise RequestError(f"--apply takes one plan; there are {len(plans)}: {shown}", "name the file of one")
+    if len(run.plans) > 1:
+        meshes = " and ".join(quote(spell(c.topology)) for c in run.plans)
+        raise RequestError(f"--apply runs on one mesh; there are {len(run.plans)}: {meshes}", "give one with --mesh")
+    return run.plans[0]
+
+
+def _model(checked: CheckedPlan) -> tuple[str, Mapping[str, Any]]:
+    choice = checked.pairing.model if checked.pairing else None
+    if choice is None:
+        raise RequestError("--apply needs a model, and none is named", "name one with --model")
+    assert checked.pairing is not None
+    spec = parse_spec(choice.spec, choice.base)
+    if spec.kind not in ("hf", "py"):
+        raise RequestError(
+            f"{quote(choice.spec)} has names and shapes alone: --apply needs a model that can run",
+            "name it as hf:DIR or py:module:factory",
+        )
+    if checked.tree is None or checked.resolved is None:
+        raise RequestError(f"the model {quote(choice.spec)} cannot be had", "see the finding HPL009")
+    return choice.spec, model_request(spec, checked.pairing.src)
+
+
+def _sized(checked: CheckedPlan, options: ApplyOptions, running: int | None) -> Topology:
+    """The topology with every size known; an unknown dp is what is left of the ranks, or the least that ep allows."""
+    topology = checked.topology
+    if topology.tp is None or topology.cp is None:
+        raise RequestError(
+            "--apply needs the sizes of the mesh, and none are known", "give them, as in --mesh dp=1,tp=2"
+        )
+    if (topology.pp or 1) > 1:
+        raise RequestError(
+            f"the mesh has pp={topology.pp}: a pipeline cannot be applied", "apply to one stage, on a mesh without pp"
+        )
+    wanted = running or options.nproc
+    if topology.dp is None:
+        inner = topology.tp * topology.cp
+        ep = topology.ep or 1
+        if wanted is not None and wanted % inner:
+            raise RequestError(f"{wanted} ranks do not divide into cp={topology.cp}, tp={topology.tp}", _counted(inner))
+        topology = replace(topology, dp=wanted // inner if wanted else ep // gcd(ep, inner))
+    ranks = _product(topology)
+    if wanted is not None and wanted != ranks:
+        started = "torchrun started" if running else "--nproc asks for"
+        raise RequestError(f"{started} {wanted:,} ranks, and the mesh {spell(topology)} has {ranks:,}", _counted(ranks))
+    ep = topology.ep or 1
+    if ranks % ep:
+        raise RequestError(f"ep={ep} does not divide the {ranks:,} ranks of the mesh {spell(topology)}")
+    return topology
+
+
+def _counted(ranks: int) -> str:
+    return f"start {ranks:,} ranks or a multiple that dp takes up, or give another --mesh"
+
+
+def _product(topology: Topology) -> int:
+    if topology.mesh:
+        product = 1
+        for size in topology.mesh.values():
+            product *= size
+        return product
+    return (topology.dp or 1) * (topology.cp or 1) * (topology.tp or 1)

@@ -1,0 +1,361 @@
+"""--verify: the unsharded and the sharded model on the same inputs, outputs and every gradient compared."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
+
+from hplint.apply.applied import full_gradient, sync_gradients
+from hplint.apply.applier import Mode, apply_plan
+from hplint.apply.compare import NEIGHBOUR, Comparison, compare, largest, worst
+from hplint.apply.errors import BoundaryError, LayoutMismatch
+from hplint.apply.inputs import Inputs, adopt_layouts, data_part, local_inputs, make_inputs
+from hplint.apply.mesh import Meshes, device_of
+from hplint.apply.peers import is_lost_peer
+from hplint.apply.place import Place
+from hplint.apply.plan import ApplyBoundary, ApplyPlan, AxisLayout
+from hplint.apply.probe import Probe, is_finite, local, named_tensors
+from hplint.apply.redistribute import redistribute
+from hplint.apply.shares import Owners
+from hplint.errors import HplintError, RequestError
+from hplint.plan.placement import PARTIAL, REPLICATE, Placement, shard
+
+
+@dataclass(slots=True)
+class Fault:
+    """Why the sharded model did not come to its outputs. ``boundary`` is the FQN where it stopped, None where it stood
+    in none; ``declared`` and ``actual`` (axis -> placement) tell a layout that validate mode did not find."""
+
+    message: str
+    boundary: str | None
+    declared: Mapping[str, str] = field(default_factory=dict)
+    actual: Mapping[str, str] = field(default_factory=dict)
+    hint: str = ""
+
+
+@dataclass(slots=True)
+class Verification:
+    """What --verify found. ``first`` is the first boundary that differs (FQN), None where all agree or where none can
+    be blamed."""
+
+    outputs: list[Comparison] = field(default_factory=list)
+    gradients: list[Comparison] = field(default_factory=list)
+    first: str | None = None
+    fault: Fault | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the sharded model computes what the unsharded one does."""
+        return self.fault is None and all(c.agrees for c in (*self.outputs, *self.gradients))
+
+    def to_json(self) -> dict[str, Any]:
+        """The ``verified`` object of the machine output."""
+        return {
+            "agrees": self.agrees,
+            "first_difference": self.fault.boundary if self.fault else self.first,
+            "fault": asdict(self.fault) if self.fault else None,
+            "outputs": [c.to_json() for c in self.outputs],
+            "gradients": [c.to_json() for c in self.gradients],
+            "notes": self.notes,
+        }
+
+
+Make = Callable[[], nn.Module]
+"""Makes the model, with the same values at each call and on each rank."""
+
+
+def verify(
+    make: Make,
+    plan: ApplyPlan,
+    meshes: Meshes,
+    mode: Mode = "local",
+    seed: int = 0,
+    inputs: Inputs | None = None,
+    place: Place | None = None,
+) -> Verification:
+    """Run both models and compare them; every rank calls it and gets the same answer.
+
+    Raises RequestError where the unsharded model cannot run, CannotApply and ApplyFailed where the plan cannot be
+    applied; what goes wrong in the sharded model's forward and backward is the answer's ``fault``.
+    """
+    place = place or Place()
+    place.at("making the unsharded model")
+    run = _Run(make, plan, meshes, mode, place, device_of(meshes))
+    reference = make()
+    if inputs is None:
+        inputs = make_inputs(reference, plan, meshes, seed, run.device)
+    wanted = run.unsharded(reference, inputs, seed)
+    place.at("making the model to shard")
+    model = make()
+    place.at("applying the plan")
+    apply_plan(model, plan, meshes, mode=mode)
+    try:
+        found = run.sharded(model, inputs, wanted)
+    except Exception as error:
+        if is_lost_peer(error):
+            raise
+        return Verification(fault=_fault(error, place), notes=inputs.notes)
+    place.at("comparing")
+    outputs = _gathered(found.outputs)
+    gradients = _gathered(run.gradients(model, reference, wanted.gradients))
+    result = Verification(outputs, gradients)
+    if not result.agrees:
+        result.notes = list(inputs.notes)
+        result.first = run.blame(result, reference, model, inputs)
+    return result
+
+
+@dataclass(slots=True)
+class _Wanted:
+    outputs: dict[str, Tensor]
+    cotangents: dict[str, Tensor]
+    gradients: dict[str, Tensor]
+
+
+@dataclass(slots=True)
+class _Found:
+    outputs: list[Comparison]
+
+
+@dataclass(slots=True)
+class _Run:
+    make: Make
+    plan: ApplyPlan
+    meshes: Meshes
+    mode: Mode
+    place: Place
+    device: torch.device
+
+    def unsharded(self, model: nn.Module, inputs: Inputs, seed: int) -> _Wanted:
+        """Outputs and gradients of the whole model on the whole batch; learns how inputs are laid out."""
+        self.place.at("the unsharded model")
+        probe = Probe().watch(model, self._names())
+        try:
+            outputs = named_tensors(model(**inputs.values))
+            taken = {n: probe.taken[id(v)] for n, v in inputs.values.items() if id(v) in probe.taken}
+        except Exception as error:
+            raise _cannot_run(model, error) from error
+        finally:
+            probe.close()
+        adopt_layouts(inputs, self.plan, taken)
+        if not outputs:
+            raise RequestError("the model returns no float tensor: there is nothing to compare")
+        for name, value in outputs.items():
+            if not is_finite(value):
+                raise RequestError(
+                    f"output `{name}` of the unsharded model is not finite on seeded values",
+                    "try another --seed, or give --inputs module:function",
+                )
+        generator = torch.Generator("cpu").manual_seed(seed + 1)
+        cotangents = {n: torch.randn(v.shape, generator=generator).to(v) for n, v in outputs.items()}
+        loss = sum((v * cotangents[n]).sum() for n, v in outputs.items() if v.requires_grad)
+        if isinstance(loss, Tensor):
+            loss.backward()  # type: ignore[no-untyped-call]
+        whole = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+        return _Wanted({n: v.detach() for n, v in outputs.items()}, cotangents, whole)
+
+    def sharded(self, model: nn.Module, inputs: Inputs, wanted: _Wanted) -> _Found:
+        """Forward and backward of the sharded model; its outputs compared on this rank."""
+        mine = local_inputs(inputs, self.meshes)
+        self.place.follow(model, self.plan)
+        self.place.at("the sharded forward")
+        probe = Probe().watch(model, self._names())
+        try:
+            raw = model(**mine)
+            outputs = named_tensors(raw)
+            layouts = {n: self._layout_of(n, v, probe, inputs, wanted) for n, v in outputs.items()}
+        finally:
+            probe.close()
+        compared, loss = [], torch.zeros((), device=self.device)
+        for name, whole in wanted.outputs.items():
+            if name not in outputs:
+                compared.append(Comparison(name, float("inf"), largest(whole), "is missing"))
+                continue
+            value = local(outputs[name])
+            expected = self.part(whole, layouts[name], inputs.batch)
+            compared.append(compare(name, self.settled(value.detach(), layouts[name]), expected))
+            cotangent = self.part(wanted.cotangents[name], layouts[name], inputs.batch)
+            if value.requires_grad and cotangent.shape == value.shape:
+                loss = loss + (value * cotangent).sum()
+        self.place.at("the sharded backward")
+        if loss.requires_grad:
+            loss.backward()  # type: ignore[no-untyped-call]
+        self.place.at("summing gradients")
+        sync_gradients(model)
+        return _Found(compared)
+
+    def gradients(self, model: nn.Module, reference: nn.Module, whole: Mapping[str, Tensor]) -> list[Comparison]:
+        """Every gradient on this rank; those of stacked experts against the stack of theirs."""
+        wanted = self._stacked(reference, whole)
+        owners = Owners(self.plan)
+        floors: dict[str, float] = {}
+        for name, gradient in wanted.items():
+            owner = owners.of(name) or ""
+            floors[owner] = max(floors.get(owner, 0.0), NEIGHBOUR * largest(gradient))
+        compared = []
+        for name, _ in model.named_parameters():
+            expected, found = wanted.get(name), full_gradient(model, name)
+            known = expected if expected is not None else found
+            if known is not None:
+                # A parameter that nothing uses has no gradient in one model and may have one of zeros in the other.
+                expected = torch.zeros_like(known) if expected is None else expected
+                found = torch.zeros_like(known) if found is None else found
+                compared.append(compare(name, found, expected, floors.get(owners.of(name) or "", 0.0)))
+        return compared
+
+    def _stacked(self, reference: nn.Module, whole: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        wanted = dict(whole)
+        parameters = dict(reference.named_parameters())
+        for boundary in self.plan.boundaries:
+            prefix = f"{boundary.fqn}." if boundary.fqn else ""
+            for stacked, parts in boundary.ep_stack.items():
+                names = [prefix + part for part in parts]
+                if all(n in parameters for n in names):
+                    found = [wanted.pop(n, None) for n in names]
+                    wanted[prefix + stacked] = torch.stack(
+                        [torch.zeros_like(parameters[n]) if g is None else g for n, g in zip(names, found, strict=True)]
+                    )
+        return wanted
+
+    def blame(self, result: Verification, reference: nn.Module, model: nn.Module, inputs: Inputs) -> str | None:
+        """The first boundary whose output differs, in forward order; where outputs agree, the boundary of the wrong
+        gradient that is nearest to the output."""
+        self.place.at("looking for the first boundary that differs")
+        order, different = self._outputs_of_boundaries(reference, model, inputs)
+        if not all(c.agrees for c in result.outputs):
+            return next((fqn for fqn in order if fqn in different), None)
+        owners = Owners(self.plan)
+        wrong = [owners.of(c.name) for c in result.gradients if not c.agrees]
+        ranks = {fqn: i for i, fqn in enumerate(order)}
+        return max((o for o in wrong if o in ranks), key=ranks.__getitem__, default=None)
+
+    def _outputs_of_boundaries(
+        self, reference: nn.Module, model: nn.Module, inputs: Inputs
+    ) -> tuple[list[str], set[str]]:
+        whole, parts = Probe(copies=True), Probe(copies=True)
+        with torch.no_grad():
+            for probe, one, values in (
+                (whole, reference, inputs.values),
+                (parts, model, local_inputs(inputs, self.meshes)),
+            ):
+                probe.watch(one, self._names())
+                try:
+                    one(**values)
+                finally:
+                    probe.close()
+        differing = set()
+        for boundary in self.plan.boundaries:
+            if boundary.fqn in whole.outputs and boundary.fqn in parts.outputs:
+                wanted, found = whole.outputs[boundary.fqn], parts.outputs[boundary.fqn]
+                if not self._same(boundary, wanted, found, inputs):
+                    differing.add(boundary.fqn)
+        everywhere: list[Any] = [None] * dist.get_world_size()
+        dist.all_gather_object(everywhere, differing)
+        return list(whole.outputs), set().union(*everywhere)
+
+    def _same(
+        self, boundary: ApplyBoundary, wanted: Mapping[int, Tensor], found: Mapping[int, Tensor], inputs: Inputs
+    ) -> bool:
+        layouts = _output_layouts(boundary)
+        for position, whole in wanted.items():
+            layout = layouts.get(position)
+            if layout is None or position not in found or not whole.is_floating_point():
+                continue
+            expected = self.part(self._unflattened(whole, inputs), layout, inputs.batch)
+            value = self.settled(found[position], layout)
+            if expected.numel() == value.numel() and expected.dim() > value.dim():
+                expected = expected.reshape(value.shape)  # tokens in one dim
+            if not compare("", value, expected).agrees:
+                return False
+        return True
+
+    def _unflattened(self, whole: Tensor, inputs: Inputs) -> Tensor:
+        """Tokens in one dim as [batch, sequence], where something cuts them there."""
+        if inputs.length and whole.dim() == 2 and whole.shape[0] == inputs.batch * inputs.length != inputs.batch:
+            return whole.reshape(inputs.batch, inputs.length, *whole.shape[1:])
+        return whole
+
+    def part(self, whole: Tensor, layout: AxisLayout, batch: int) -> Tensor:
+        """This rank's part of a whole tensor; the whole dim where it does not divide."""
+        whole = data_part(whole, batch, self.meshes)
+        complete = {a: p if p != PARTIAL else REPLICATE for a, p in layout.items() if self.meshes.axis(a).size > 1}
+        source = dict.fromkeys(complete, REPLICATE)
+        try:
+            return redistribute(whole, source, complete, self.meshes.axes)
+        except (ValueError, IndexError):
+            return whole
+
+    def settled(self, value: Tensor, layout: AxisLayout) -> Tensor:
+        """A local tensor with its partial sums added up."""
+        layout = {a: p for a, p in layout.items() if self.meshes.axis(a).size > 1}
+        target = {a: p if p != PARTIAL else REPLICATE for a, p in layout.items()}
+        return redistribute(value, layout, target, self.meshes.axes) if PARTIAL in layout.values() else value
+
+    def _layout_of(self, name: str, value: Tensor, probe: Probe, inputs: Inputs, wanted: _Wanted) -> AxisLayout:
+        """How an output of the root module is laid out: as its DTensor or its boundary says, else by its shape."""
+        if isinstance(value, DTensor):
+            axes = value.device_mesh.mesh_dim_names or ()
+            return {a: _plain(p) for a, p in zip(axes, value.placements, strict=True)}
+        if (made := probe.made.get(id(value))) and (boundary := self.plan.boundary(made[0])) is not None:
+            layout = _output_layouts(boundary).get(made[1])
+            if layout is not None:
+                return layout
+        whole = data_part(wanted.outputs[name], inputs.batch, self.meshes) if name in wanted.outputs else value
+        return _by_shape(list(whole.shape), list(value.shape), self.plan, self.meshes)
+
+    def _names(self) -> list[str]:
+        return [b.fqn for b in self.plan.boundaries]
+
+
+def _output_layouts(boundary: ApplyBoundary) -> dict[int, AxisLayout]:
+    """Output position -> its layout behind the boundary."""
+    if boundary.out_src is None or boundary.out_dst is None:
+        return {}
+    names = boundary.out_names or tuple(boundary.out_src) or tuple(boundary.out_dst)
+    return {names.index(n) if n in names else 0: layout for n, layout in boundary.out_dst.items()}
+
+
+def _by_shape(whole: list[int], part: list[int], plan: ApplyPlan, meshes: Meshes) -> AxisLayout:
+    layout: dict[str, Placement] = dict.fromkeys(plan.axes, REPLICATE)
+    if len(whole) != len(part):
+        return layout
+    for dim, (full, mine) in enumerate(zip(whole, part, strict=True)):
+        for axis in plan.axes:
+            size = meshes.axis(axis).size
+            if layout[axis] == REPLICATE and mine and full // mine >= size > 1 and full % mine == 0:
+                layout[axis], full = shard(dim), full // size
+    return layout
+
+
+def _plain(placement: Any) -> Placement:
+    return shard(placement.dim) if placement.is_shard() else PARTIAL if placement.is_partial() else REPLICATE
+
+
+def _gathered(mine: list[Comparison]) -> list[Comparison]:
+    everywhere: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(everywhere, mine)
+    return worst(everywhere)
+
+
+def _cannot_run(model: nn.Module, error: Exception) -> HplintError:
+    reason = next(iter(str(error).splitlines()), "")
+    return RequestError(
+        f"the unsharded {type(model).__name__} cannot run: {type(error).__name__}: {reason}",
+        "if the made-up inputs do not fit, give your own: --inputs module:function",
+    )
+
+
+def _fault(error: Exception, place: Place) -> Fault:
+    if isinstance(error, LayoutMismatch):
+        return Fault(error.message, error.boundary, error.declared, error.actual, error.hint)
+    if isinstance(error, BoundaryError):
+        return Fault(error.message, error.boundary, hint=error.hint)
+    if isinstance(error, HplintError):
+        return Fault(error.message, place.boundary, hint=error.hint)
+    reason = next(iter(str(error).splitlines()), "")
+    return Fault(f"{place.phase} raised {type(error).__name__}: {reason}", place.boundary)

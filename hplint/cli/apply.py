@@ -1,0 +1,98 @@
+"""hplint --apply: check a plan, and hand a clean one to the ranks."""
+
+import json
+from typing import Any, NamedTuple
+
+from hplint.apply.request import TIME_LIMIT, ApplyOptions, ApplyRequest, apply_request, check_options
+from hplint.apply.torchrun import own_rank, running_ranks
+from hplint.cli.status import CLEAN, FOUND, WRONG_REQUEST
+from hplint.lint.request import Request, Run
+from hplint.report.deliver import Wishes, deliver
+from hplint.report.writer import Writer, write_file
+
+
+class Voice(NamedTuple):
+    """Where the command speaks. Under torchrun the other ranks have none."""
+
+    wishes: Wishes
+    out: Writer
+    err: Writer
+
+
+def apply_plan(asked: Request, given: dict[str, Any], wishes: Wishes, out: Writer, err: Writer) -> int:
+    """Check, apply, report; the exit code."""
+    running = running_ranks()
+    if own_rank():
+        out, err = Writer(None), Writer(None)
+    options = _options(given)
+    check_options(options, given, wishes.outputs.formats, running is not None)
+    if options.applier == "hyper_parallel":
+        from hplint.apply.hyper_parallel import require_hyper_parallel
+
+        require_hyper_parallel()
+    voice = Voice(wishes, out, err)
+    if running is not None:
+        from hplint.apply.join import Ended, join
+
+        try:
+            result = join(lambda: _decide(asked, options, voice, running), options.time_limit)
+        except Ended as end:
+            return end.exit_code
+    else:
+        decided = _decide(asked, options, voice, None)
+        if isinstance(decided, int):
+            return decided
+        from hplint.apply.launch import launch
+
+        result = launch(decided)
+    _report(result, voice)
+    return CLEAN if result.get("verified", {}).get("agrees", True) else FOUND
+
+
+def _options(given: dict[str, Any]) -> ApplyOptions:
+    return ApplyOptions(
+        nproc=given["nproc"],
+        mode=given["mode"] or "local",
+        verify=given["verify"],
+        inputs=given["inputs"],
+        dry_run=given["dry_run"],
+        applier=given["applier"] or "torch",
+        seed=given["seed"] or 0,
+        time_limit=given["time_limit"] or TIME_LIMIT,
+    )
+
+
+def _decide(asked: Request, options: ApplyOptions, voice: Voice, running: int | None) -> ApplyRequest | int:
+    """What the ranks are to do, or the exit code where the plan is refused and the model stays untouched."""
+    from hplint.lint.session import lint
+
+    run = lint(asked)
+    if run.without_plan or any(d.severity == "error" for d in run.diagnostics):
+        deliver(run, voice.wishes, voice.out, voice.err)
+        return WRONG_REQUEST if run.without_plan else FOUND
+    request = apply_request(run, options, running)
+    _tell_warnings(run, voice)
+    return request
+
+
+def _tell_warnings(run: Run, voice: Voice) -> None:
+    from hplint.report.concise import concise
+
+    if not voice.wishes.quiet:
+        voice.err.lines(concise(run.diagnostics, voice.err.style))
+        voice.err.flush()
+
+
+def _report(result: dict[str, Any], voice: Voice) -> None:
+    from hplint.report.apply_report import apply_report
+
+    outputs = voice.wishes.outputs
+    as_json = json.dumps(result, indent=2) + "\n"
+    for form, path in outputs.files:
+        plain = Writer(None).style
+        write_file(path, as_json if form == "json" else "".join(f"{x}\n" for x in apply_report(result, plain)))
+    if outputs.form == "json":
+        voice.out.text(as_json)
+    else:
+        voice.out.lines(apply_report(result, voice.out.style, voice.wishes.verbose))
+    voice.out.flush()
