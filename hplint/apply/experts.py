@@ -17,7 +17,7 @@ from hplint.apply.decorators import local_compute
 from hplint.apply.errors import BoundaryError, CannotApply
 from hplint.apply.exchange import plan_exchange
 from hplint.apply.expert_weights import weights_of
-from hplint.apply.ledger import Note
+from hplint.apply.ledger import SILENT, Note
 from hplint.apply.mesh import axis_of
 from hplint.apply.routers import router_of
 
@@ -33,7 +33,7 @@ def expert_parallel(
     tp_mesh: DeviceMesh | None,
     cp_mesh: DeviceMesh | None,
     ep_mesh: DeviceMesh | None,
-    note: Note,
+    note: Note = SILENT,
     *,
     use_grouped_gemm: bool | None = None,
 ) -> Compute:
@@ -51,7 +51,7 @@ def routed_only_ep_compute_fn(
     tp_mesh: DeviceMesh | None,
     cp_mesh: DeviceMesh | None,
     ep_mesh: DeviceMesh | None,
-    note: Note,
+    note: Note = SILENT,
 ) -> Compute:
     """For modules without shared experts."""
     return _compute(module, ep_mesh, note, None, False)
@@ -64,7 +64,7 @@ def mixtral_ep_compute_fn(
     tp_mesh: DeviceMesh | None,
     cp_mesh: DeviceMesh | None,
     ep_mesh: DeviceMesh | None,
-    note: Note,
+    note: Note = SILENT,
 ) -> Compute:
     """For Mixtral: the weights of a token's experts sum to 1."""
     return _compute(module, ep_mesh, note, None, False, normalised=True)
@@ -77,7 +77,7 @@ def qwen3moe_ep_compute_fn(
     tp_mesh: DeviceMesh | None,
     cp_mesh: DeviceMesh | None,
     ep_mesh: DeviceMesh | None,
-    note: Note,
+    note: Note = SILENT,
     *,
     use_grouped_gemm: bool | None = None,
 ) -> Compute:
@@ -92,7 +92,7 @@ def qwen2moe_ep_compute_fn(
     tp_mesh: DeviceMesh | None,
     cp_mesh: DeviceMesh | None,
     ep_mesh: DeviceMesh | None,
-    note: Note,
+    note: Note = SILENT,
 ) -> Compute:
     """For Qwen2-MoE: a gated shared expert beside the routed ones."""
     _needs(module, "shared_expert", "shared_expert_gate")
@@ -106,7 +106,7 @@ def deepseekv3_ep_compute_fn(
     tp_mesh: DeviceMesh | None,
     cp_mesh: DeviceMesh | None,
     ep_mesh: DeviceMesh | None,
-    note: Note,
+    note: Note = SILENT,
 ) -> Compute:
     """For DeepSeek-V3: shared experts beside the routed ones."""
     _needs(module, "shared_experts")

@@ -28,7 +28,7 @@ from hplint.apply.intercept import (
     implementation_of,
     registered_function,
 )
-from hplint.apply.ledger import Note
+from hplint.apply.ledger import SILENT, Note
 from hplint.apply.mesh import MeshAxis, axis_of
 
 Forward = Callable[..., Any]
@@ -44,7 +44,7 @@ def sdpa_hf(
     tp_mesh: DeviceMesh | None,
     cp_mesh: DeviceMesh | None,
     ep_mesh: DeviceMesh | None,
-    note: Note,
+    note: Note = SILENT,
 ) -> Forward:
     """For a forward with ``hidden_states`` that calls scaled_dot_product_attention or, in transformers, eager
     attention."""
@@ -58,7 +58,7 @@ def sdpa_qkv(
     tp_mesh: DeviceMesh | None,
     cp_mesh: DeviceMesh | None,
     ep_mesh: DeviceMesh | None,
-    note: Note,
+    note: Note = SILENT,
 ) -> Forward:
     """For a forward with ``q``, ``k`` and ``v`` [batch, heads, sequence, head_dim] that calls
     scaled_dot_product_attention."""
@@ -72,7 +72,7 @@ def flex_hf(
     tp_mesh: DeviceMesh | None,
     cp_mesh: DeviceMesh | None,
     ep_mesh: DeviceMesh | None,
-    note: Note,
+    note: Note = SILENT,
 ) -> Forward:
     """For a forward with ``hidden_states`` that calls flex_attention through its module, or a transformers one."""
     return _flex(target_module, cp_mesh, note, _HF)
@@ -85,7 +85,7 @@ def flex_qkv(
     tp_mesh: DeviceMesh | None,
     cp_mesh: DeviceMesh | None,
     ep_mesh: DeviceMesh | None,
-    note: Note,
+    note: Note = SILENT,
 ) -> Forward:
     """For a forward with ``q``, ``k`` and ``v`` that calls flex_attention through its module."""
     return _flex(target_module, cp_mesh, note, _QKV)
