@@ -20,6 +20,7 @@ COMMANDS = {
     "model": ("hplint.cli.model:model", "Show or write the module tree of a model."),
     "explain": ("hplint.cli.explain:explain", "Explain a rule: what it reports, why, and what to do."),
     "rules": ("hplint.cli.rules:rules", "List all rules, or run the pages of a package of rules."),
+    "init": ("hplint.cli.init:init", "Write files for CI, hooks and editors."),
     "schema": ("hplint.cli.schema:schema", "Write a JSON Schema for plan files."),
     "completion": ("hplint.cli.completion:completion", "Print the completion script of a shell."),
     "config": ("hplint.cli.config:config", "Show every option, its value, and where that comes from."),
