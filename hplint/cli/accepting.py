@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hplint.cli.status import WRONG_REQUEST, exit_code
+from hplint.cli.telling import tell
 from hplint.errors import RequestError
 from hplint.lint.collect import collect
 from hplint.lint.diagnostic import Diagnostic
@@ -14,7 +15,7 @@ from hplint.lint.request import Request, Run
 from hplint.lint.session import Examined, Session
 from hplint.lint.suppress import BY_NAME_ONLY
 from hplint.plan.plan import Document
-from hplint.report.deliver import Wishes, deliver
+from hplint.report.deliver import Wishes
 from hplint.report.errors import error_lines
 from hplint.report.writer import Writer
 from hplint.text.wording import plural, quote
@@ -25,10 +26,10 @@ def accept(asked: Request, given: dict[str, Any], wishes: Wishes, fail_on: str, 
     sense together."""
     _refuse_mixed(given)
     if given["write_baseline"]:
-        deliver(run := write_baseline(asked), wishes, out, err)
+        tell(run := write_baseline(asked), wishes, out, err)
         return exit_code(run, fail_on, given["exit_zero"])
     run, failed = add_comments(asked, _reason(given["reason"]), out, err)
-    deliver(run, wishes, err if "-" in asked.paths else out, err)
+    tell(run, wishes, err if "-" in asked.paths else out, err)
     return WRONG_REQUEST if failed else exit_code(run, fail_on, given["exit_zero"])
 
 
@@ -38,7 +39,7 @@ def _refuse_mixed(given: dict[str, Any]) -> None:
         first, second = (f"--{o.replace('_', '-')}" for o in options[:2])
         raise RequestError(f"{first} and {second} exclude each other", "run them one after the other")
     if given["reason"] is not None and not given["add_ignore"]:
-        raise RequestError("--reason says why findings are ignored: it needs --add-ignore")
+        raise RequestError("--reason says why findings are ignored, but --add-ignore is not given", "add --add-ignore")
 
 
 def _reason(text: str | None) -> str:

@@ -1,16 +1,12 @@
 """hplint check: find what is wrong with plans."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from hplint.cli.options import accept_options, apply_options, color_option, fix_options, option, run_options
 from hplint.config.options import BY_NAME
-
-if TYPE_CHECKING:
-    from hplint.lint.request import Run
-    from hplint.report.deliver import Wishes
 
 FORMATS = BY_NAME["output-format"].kind.split("|")
 APPLYING = ("verify", "dry_run", "nproc", "mode", "inputs", "applier", "seed", "time_limit")
@@ -53,7 +49,8 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
     """
     from hplint.cli.request import request
     from hplint.cli.status import WRONG_REQUEST, exit_code
-    from hplint.report.deliver import Wishes, deliver
+    from hplint.cli.telling import tell
+    from hplint.report.deliver import Wishes
     from hplint.report.formats import choose_outputs
     from hplint.report.writer import Writer
 
@@ -90,19 +87,10 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
         if given["diff"]:
             return show_diff(asked, unsafe, given["quiet"], writer, errors)
         run, failed = fix_plans(asked, unsafe, writer, errors)
-        deliver(_told(run, wishes), wishes, errors if "-" in asked.paths else writer, errors)
+        tell(run, wishes, errors if "-" in asked.paths else writer, errors)
         return WRONG_REQUEST if failed else exit_code(run, fail_on, given["exit_zero"])
     from hplint.lint.session import lint
 
     run = lint(asked)
-    deliver(_told(run, wishes), wishes, writer, errors)
+    tell(run, wishes, writer, errors)
     return exit_code(run, fail_on, given["exit_zero"])
-
-
-def _told(run: "Run", wishes: "Wishes") -> "Run":
-    """The run with its fixes as edits, where a format tells them."""
-    if wishes.statistics or not wishes.outputs.needs_fixes:
-        return run
-    from hplint.fix.propose import realise_all
-
-    return realise_all(run)

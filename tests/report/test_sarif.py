@@ -1,6 +1,7 @@
 """SARIF logs, validated against the schema that OASIS published."""
 
 import json
+import os
 import re
 from dataclasses import replace
 from functools import cache
@@ -227,7 +228,7 @@ def test_uris_name_the_path_again_whatever_it_holds(name: str) -> None:
     base = f"{FOLDER}/" if "uriBaseId" in location else ""
     spelled = unquote(location["uri"], errors="surrogateescape").removeprefix("file://")
     parts = [p for p in f"{base}{spelled}".split("/") if p not in ("", ".")]
-    assert "/" + "/".join(parts) == str((Path(FOLDER) / "plans" / name).resolve())
+    assert "/" + "/".join(parts) == os.path.normpath(f"{FOLDER}/plans/{name}")
 
 
 def test_what_the_run_itself_says_are_notifications() -> None:
