@@ -14,6 +14,7 @@ from hplint.lint.select import UNREADABLE
 from hplint.lint.suppress import BY_NAME_ONLY, UNUSED, Suppressor, lines_of
 from hplint.plan.plan import Document
 from hplint.plan.suppression import NOQA, Suppression
+from hplint.text.source import Source
 from hplint.text.span import START, Span
 
 Check = Callable[[str], Sequence[Diagnostic]]
@@ -24,9 +25,11 @@ NOT_IGNORED = frozenset((UNREADABLE, *BY_NAME_ONLY))
 
 @dataclass(slots=True)
 class Added:
-    """The text with comments, the findings that they ignore, and those for which there is no place."""
+    """The text with comments, what was put in for that, the findings that are ignored, and those for which there is no
+    place."""
 
     text: str
+    edits: tuple[Edit, ...] = ()
     ignored: list[Diagnostic] = field(default_factory=list)
     left: list[Diagnostic] = field(default_factory=list)
 
@@ -68,17 +71,18 @@ def _tried(
     reason: str,
 ) -> Added:
     """All comments at once; where that does not do, one after the other."""
-    text = document.source.text
+    text, before = document.source.text, document.source
     chosen = dict(spots)
-    if spots and not _does(check(_written(document, spots, reason)), found, _all(spots)):
+    if spots and not _does(check(apply(text, _edits(before, spots, reason))), found, _all(spots)):
         chosen = {}
         for spot, diagnostics in spots.items():
             more = {**chosen, spot: diagnostics}
-            if _does(check(_written(document, more, reason)), found, _all(more)):
+            if _does(check(apply(text, _edits(before, more, reason))), found, _all(more)):
                 chosen = more
             else:
                 left.extend(diagnostics)
-    return Added(_written(document, chosen, reason) if chosen else text, _all(chosen), left)
+    edits = _edits(before, chosen, reason)
+    return Added(apply(text, edits), edits, _all(chosen), left)
 
 
 def _all(spots: dict[_Spot, list[Diagnostic]]) -> list[Diagnostic]:
@@ -127,12 +131,14 @@ class _Finder:
         return _Spot(start, above=True)
 
     def _end(self, line: int) -> int:
-        return self.source.offset(line, 1) + len(self.source.line(line))
+        starts, text = self.source.starts, self.source.text
+        end = starts[line] if line < len(starts) else len(text)
+        return starts[line - 1] + len(text[starts[line - 1] : end].rstrip("\r\n"))
 
 
-def _written(document: Document, spots: dict[_Spot, list[Diagnostic]], reason: str) -> str:
-    """The text with the comments."""
-    source, why = document.source, f" -- {reason}" if reason else ""
+def _edits(source: Source, spots: dict[_Spot, list[Diagnostic]], reason: str) -> tuple[Edit, ...]:
+    """What is put into the text."""
+    why = f" -- {reason}" if reason else ""
     edits = []
     for spot, diagnostics in spots.items():
         codes = sorted({d.code for d in diagnostics})
@@ -147,7 +153,7 @@ def _written(document: Document, spots: dict[_Spot, list[Diagnostic]], reason: s
         else:
             new = f"  {comment}" if source.line(line).strip() else comment
         edits.append(Edit(Span(spot.at, spot.at), new))
-    return apply(source.text, edits)
+    return tuple(edits)
 
 
 def _separator(text: str, written: Suppression) -> str:
