@@ -39,6 +39,7 @@ APPLYING = ("verify", "dry_run", "nproc", "mode", "inputs", "applier", "seed", "
 @apply_options
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
 @click.option("--show-files", is_flag=True, help="List the files that hold plans, and check nothing.")
+@click.option("--watch", is_flag=True, help="Check again after each change; needs the package watchfiles.")
 @click.option("-q", "--quiet", is_flag=True, help="Findings alone: no summary, no notes.")
 @click.option("-v", "--verbose", is_flag=True, help="Also say what happens at run time, and name all modules.")
 @color_option
@@ -47,6 +48,10 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
 
     Exits with 0 when all is well, 1 when something was found, 2 when the request is wrong, 3 for a fault of hplint.
     """
+    if given.pop("watch"):
+        from hplint.cli.watch import watch
+
+        return watch(paths or (".",), stdin_filename, given)
     from hplint.cli.request import request
     from hplint.cli.status import WRONG_REQUEST, exit_code
     from hplint.cli.telling import tell
