@@ -137,14 +137,15 @@ def _find(boundary: ApplyBoundary, call: Call, field: str, src: Sequence[str]) -
         carries = f"is decorated with `{MARK[mark]}`" if mark else "has no decorator"
         raise _error(boundary, call, f"{carries}; {field} needs `hplint.apply.{MARK[field]}`")
     parameters = inspect.signature(function).parameters
+    reserved = {*context_names(field), *([NOTE] if _is_ours(function) else [])}
     for keyword in call.keywords:
-        if keyword in context_names(field):
+        if keyword in reserved:
             raise _error(boundary, call, f"is configured with {quote(keyword)}, which is always filled in", "drop it")
         if keyword not in parameters:
             close = near(keyword, [p for p in parameters if p not in context_names(field)])
             hint = f"{quote(close[0])} is near" if close else ""
             raise _error(boundary, call, f"takes no keyword {quote(keyword)}", hint)
-    filled = {*context_names(field), *call.keywords, *([NOTE] if _is_ours(function) else [])}
+    filled = {*reserved, *call.keywords}
     needed = [n for n, p in parameters.items() if p.default is inspect.Parameter.empty and n not in filled]
     if needed:
         raise _error(boundary, call, f"needs the keyword {quote(needed[0])}", "configure it beside `_target_`")
@@ -185,7 +186,7 @@ def _restore(target: nn.Module, before: Mapping[str, Any]) -> None:
 
 
 def _kind(value: object) -> str:
-    return f"a {type(value).__name__}" if value is not None else "None"
+    return f"a value of type `{type(value).__name__}`" if value is not None else "None"
 
 
 def _error(boundary: ApplyBoundary, call: Call, message: str, hint: str = "") -> InjectionError:

@@ -30,7 +30,7 @@ def import_target(target: str, src: Sequence[str] = ()) -> Callable[..., Any]:
     else:
         found = _dotted(target, src)
     if not callable(found):
-        raise TargetError(f"is a {type(found).__name__}, which cannot be called")
+        raise TargetError(f"is of type `{type(found).__name__}`, which cannot be called")
     return found  # type: ignore[no-any-return]
 
 
