@@ -69,6 +69,8 @@ _VALUES = {
     "path": "path",
     "paths": "folder, or a list of folders",
     "table": "table",
+    "ignores": "table of globs and rules",
+    "severities": "table of rules and severities",
 }
 
 

@@ -32,8 +32,8 @@ FORMATS = {
     "pylint": Format("the lines that pylint prints"),
 }
 DEFAULT = "full"
-STREAM = "-"
-"""The name of the standard output in place of a file's."""
+STREAM = ("-", "/dev/stdout")
+"""Names of the standard output in place of a file's."""
 
 
 class Outputs(NamedTuple):
@@ -73,7 +73,7 @@ def choose_outputs(
     files: list[tuple[str, str]] = []
     for word in words or (configured or DEFAULT,):
         name, path = _parsed(word)
-        if path != STREAM:
+        if path not in STREAM:
             files.append((name, path))
         elif form is None:
             form = name
@@ -82,7 +82,7 @@ def choose_outputs(
                 f"--output-format: both {quote(form)} and {quote(name)} would go to the same place",
                 f"give one of them a file of its own: --output-format {name}:FILE",
             )
-    if file is not None and file != STREAM:
+    if file is not None and file not in STREAM:
         if form is None:
             raise RequestError(
                 f"--output-file: no format is left to go to {quote(file)}",
@@ -116,7 +116,7 @@ def _parsed(word: str) -> tuple[str, str]:
         raise RequestError(f"--output-format: {quote(name)} is not one of {listing(FORMATS, 'or', 99)}", hint)
     if colon and not path:
         raise RequestError(f"--output-format: {quote(word)} names no file", f"such as {name}:FILE, or {name} alone")
-    return name, path or STREAM
+    return name, path or STREAM[0]
 
 
 def _refuse_files(files: list[tuple[str, str]]) -> None:

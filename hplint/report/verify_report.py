@@ -35,7 +35,8 @@ def _first(verified: Mapping[str, Any], style: Style) -> Iterator[str]:
     first = verified["first_difference"]
     if first is None:
         return
-    words = "stopped in" if verified["fault"] else "first boundary that differs:"
+    fault = verified["fault"]
+    words = ("stopped behind" if fault["behind"] else "stopped in") if fault else "first boundary that differs:"
     place = f"  {style.paint(verified['place'], 'dim')}" if verified["place"] else ""
     yield f"  {words} {style.paint(printable(first or '(the root module)', style), 'strong')}{place}"
 

@@ -94,21 +94,28 @@ class Writer:
 
 
 def write_file(path: str, text: str) -> None:
-    """Write a file whole or not at all. Raises RequestError."""
+    """Write a file whole or not at all; a symbolic link stays one, its target is written. Raises RequestError."""
     refuse_unwritable(path)
-    target = Path(path)
-    scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    data = text.encode("utf-8", "backslashreplace")
     try:
-        if target.exists() and not target.is_file():  # /dev/stdout, a named pipe: nothing to replace
-            target.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+        if _is_stream(Path(path)):
+            Path(path).write_bytes(data)
             return
-        scratch.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
-        scratch.replace(target)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise RequestError(f"{path} cannot be written: {reason}") from None
-    finally:
-        scratch.unlink(missing_ok=True)
+        target = Path(path).resolve()
+        scratch = target.with_name(f".{target.name[:200]}.{os.getpid()}.tmp")
+        try:
+            scratch.write_bytes(data)
+            scratch.replace(target)
+        finally:
+            scratch.unlink(missing_ok=True)
+    except OSError as error:
+        raise RequestError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether there is nothing to replace: a named pipe, a device, or a name of a stream, which may well be a file
+    that the shell opened."""
+    return path.parts[:2] in (("/", "dev"), ("/", "proc")) or (path.exists() and not path.is_file())
 
 
 def refuse_unwritable(path: str) -> None:

@@ -28,6 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("sarif:a.sarif", "json"), "b.json", Outputs(None, (("sarif", "a.sarif"), ("json", "b.json")))),
         (("json:folder/a:b.json",), None, Outputs(None, (("json", "folder/a:b.json"),))),
         (("json:-",), None, Outputs("json")),
+        (("json:/dev/stdout", "sarif:a"), None, Outputs("json", (("sarif", "a"),))),
         (("json",), "-", Outputs("json")),
         (("json:a", "json:b"), None, Outputs(None, (("json", "a"), ("json", "b")))),
         ((), "report.txt", Outputs(None, (("full", "report.txt"),))),
