@@ -104,3 +104,13 @@ def test_both_tables_name_the_same_formats() -> None:
     option = BY_NAME["output-format"]
     assert option.kind.split("|") == list(FORMATS)
     assert all(form in option.doc for form in FORMATS)
+
+
+def test_the_documentation_has_every_format_in_the_words_of_the_table() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "reports.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert rows == [f"| `{name}` | {form.doc} |" for name, form in FORMATS.items()]
+    telling = [name for name, form in FORMATS.items() if form.fixes]
+    assert f"- {', '.join(telling[:-1])} and {telling[-1]} tell fixes as edits." in page
+    counting = [name for name, form in FORMATS.items() if form.counts]
+    assert f"counts in {', '.join(counting[:-1])} and {counting[-1]}, and is refused" in page
