@@ -157,7 +157,9 @@ class _Application:
             return SilentForward(region, inner, signature, box.opened)
         if boundary.is_black_box:
             return BlackBoxForward(region, inner, signature, *_during(biases, box), finish=finish)
-        return ValidateForward(region, inner, signature, keeps)
+        still = all(m.source == m.target for m in (*region.inputs, *region.outputs))
+        inside = self.owners.above(boundary.fqn) is not None
+        return ValidateForward(region, inner, signature, keeps, box.opened if still and inside else None)
 
     def _keeps(self, region: Region) -> frozenset[int]:
         """The output of a loss-parallel head stays a DTensor (2.6)."""

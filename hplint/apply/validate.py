@@ -50,17 +50,29 @@ class ValidateForward:
     """Stands in for a module's forward where DTensors flow through the region. Between boundaries plain tensors flow;
     a call from inside of another region takes and returns DTensors.
 
-    ``keeps`` are positions of outputs that are returned as DTensors in any case (a loss-parallel head).
+    ``keeps`` are positions of outputs that are returned as DTensors in any case (a loss-parallel head). ``box`` opens
+    the region's parameters, for a boundary that lies in another region and leaves layouts as they are: called from
+    inside of a black box, where layouts are not known (heads that are cut, say), it sees local tensors too.
     """
 
-    def __init__(self, region: Region, inner: Forward, signature: Forward, keeps: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self,
+        region: Region,
+        inner: Forward,
+        signature: Forward,
+        keeps: frozenset[int] = frozenset(),
+        box: Callable[[], AbstractContextManager[Any]] | None = None,
+    ) -> None:
         self.region, self.inner, self.keeps = region, inner, keeps
         self.local = LocalForward(region, inner, signature)
+        self.boxed = BlackBoxForward(region, inner, signature, box) if box else None
         self.moves = {m.name: m for m in region.inputs}
         self.outputs = {m.position: m for m in region.outputs}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         nested = holds_dtensor((args, kwargs))
+        if self.boxed is not None and not nested:
+            return self.boxed(*args, **kwargs)
         change = {name: self._entry(move) for name, move in self.moves.items()}
         args, kwargs = self.local.binding.visit(args, kwargs, change)
         args, kwargs = pytree.tree_map_only(Tensor, self._undeclared, (args, kwargs))
