@@ -23,8 +23,14 @@ def watched_folders(request: Request) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for path in request.paths:
         found.update(dict.fromkeys(_below(path) if Path(path).is_dir() else [str(Path(path).parent)]))
-    if request.config and request.config.path:
-        found[str(Path(request.config.path).parent)] = None
+    config = request.config
+    for file in (
+        config and config.path,
+        config and config.boundaries,
+        request.baseline or (config and config.baseline),
+    ):
+        if file:
+            found[str(Path(file).parent)] = None
     source: dict[str, None] = {}
     for document in collect(request.paths, None, None, request.skip_planless).documents:
         for plan in document.plans:

@@ -186,3 +186,9 @@ def test_the_example_package_is_found_once_it_is_installed(tmp_path: Path) -> No
         assert [f["safety"] for f in finding["fixes"]] == ["unsafe"]
     assert hplint("explain", "acme101").stdout.startswith("# single-layer (ACME101)\n")
     assert "ACME101  single-layer" in hplint("rules").stdout
+    suppressed = PLAN.replace("mlp\n", "mlp  # hplint: ignore[ACME101] -- the first layer is special\n")
+    plan.write_text(suppressed, encoding="utf-8")
+    assert json.loads(hplint(*arguments).stdout)["findings"] == []
+    plan.write_text(PLAN.replace("mlp\n", "mlp  # hplint: ignore[ACME102]\n"), encoding="utf-8")
+    found = [f for f in json.loads(hplint(*arguments).stdout)["findings"] if f["code"] != "ACME101"]
+    assert [f["code"] for f in found] == ["HPL902"] and "ACME101" in found[0]["message"] + found[0]["help"]
