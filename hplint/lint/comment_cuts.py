@@ -41,17 +41,14 @@ def taken_out(source: Source, written: Suppression) -> Cut:
     if start > comment.start:
         return Cut(Span(_trimmed(text, start), comment.end), "")
     line = source.position(start).line
-    begins = source.starts[line - 1]
-    if line == 1 and text.startswith(BOM):
-        begins += 1
-    if text[begins:start].strip():
+    begins = source.offset(line, 1)
+    if text[begins:start].strip(" \t\f" + BOM):
         return Cut(Span(_trimmed(text, start), comment.end), "")
     if line < len(source.starts):
         return Cut(Span(begins, source.starts[line]), "")
-    above = source.starts[line - 2] + len(source.line(line - 1)) if line > 1 else begins
-    if line == 2 and text.startswith(BOM):
-        above += 1
-    return Cut(Span(above, len(text)), "")
+    # The last line of a text without a line end: the one before it goes instead.
+    above = source.starts[line - 2] if line > 1 else begins
+    return Cut(Span(above + len(text[above:begins].rstrip("\r\n")), len(text)), "")
 
 
 def _trimmed(text: str, end: int) -> int:
