@@ -13,17 +13,19 @@ _ROOM = 4096
 
 
 class Place:
-    """``phase`` is in words, ``boundary`` an FQN or None outside of all. ``file`` None keeps it to this process."""
+    """``phase`` is in words, ``boundary`` an FQN or None outside of all; ``last`` is the boundary that was left last.
+    ``file`` None keeps it to this process."""
 
     def __init__(self, file: Path | None = None) -> None:
         self.phase = "starting"
         self.boundary: str | None = None
+        self.last: str | None = None
         self._stack: list[str] = []
         self._file = os.open(file, os.O_WRONLY | os.O_CREAT, 0o600) if file else None
 
     def at(self, phase: str) -> None:
         """Begin something else, outside of all boundaries."""
-        self.phase, self.boundary = phase, None
+        self.phase, self.boundary, self.last = phase, None, None
         self._stack.clear()
         self._write()
 
@@ -49,6 +51,7 @@ class Place:
         def hook(module: nn.Module, args: Any, output: Any) -> None:
             while self._stack and self._stack.pop() != fqn:
                 pass
+            self.last = fqn
             self._move(self._stack[-1] if self._stack else None)
             for tensor in output if isinstance(output, tuple | list) else (output,):
                 if isinstance(tensor, Tensor) and tensor.requires_grad:

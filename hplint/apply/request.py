@@ -147,20 +147,18 @@ def _sized(checked: CheckedPlan, options: ApplyOptions, running: int | None) -> 
         inner = topology.tp * topology.cp
         ep = topology.ep or 1
         if wanted is not None and wanted % inner:
-            raise RequestError(f"{wanted} ranks do not divide into cp={topology.cp}, tp={topology.tp}", _counted(inner))
+            hint = f"start a multiple of {inner:,} ranks, or give a --mesh"
+            raise RequestError(f"{wanted} ranks do not divide into cp={topology.cp}, tp={topology.tp}", hint)
         topology = replace(topology, dp=wanted // inner if wanted else ep // gcd(ep, inner))
     ranks = _product(topology)
     if wanted is not None and wanted != ranks:
         started = "torchrun started" if running else "--nproc asks for"
-        raise RequestError(f"{started} {wanted:,} ranks, and the mesh {spell(topology)} has {ranks:,}", _counted(ranks))
+        hint = f"start {ranks:,} ranks, or give a --mesh of {wanted:,}"
+        raise RequestError(f"{started} {wanted:,} ranks, and the mesh {spell(topology)} has {ranks:,}", hint)
     ep = topology.ep or 1
     if ranks % ep:
         raise RequestError(f"ep={ep} does not divide the {ranks:,} ranks of the mesh {spell(topology)}")
     return topology
-
-
-def _counted(ranks: int) -> str:
-    return f"start {ranks:,} ranks or a multiple that dp takes up, or give another --mesh"
 
 
 def _product(topology: Topology) -> int:

@@ -27,14 +27,16 @@ from hplint.plan.placement import PARTIAL, REPLICATE, Placement, shard
 
 @dataclass(slots=True)
 class Fault:
-    """Why the sharded model did not come to its outputs. ``boundary`` is the FQN where it stopped, None where it stood
-    in none; ``declared`` and ``actual`` (axis -> placement) tell a layout that validate mode did not find."""
+    """Why the sharded model did not come to its outputs. ``boundary`` is the FQN where it stopped, or behind which it did
+    (``behind``), None before the first one; ``declared`` and ``actual`` (axis -> placement) tell a layout that validate
+    mode did not find."""
 
     message: str
     boundary: str | None
     declared: Mapping[str, str] = field(default_factory=dict)
     actual: Mapping[str, str] = field(default_factory=dict)
     hint: str = ""
+    behind: bool = False
 
 
 @dataclass(slots=True)
@@ -351,11 +353,13 @@ def _cannot_run(model: nn.Module, error: Exception) -> HplintError:
 
 
 def _fault(error: Exception, place: Place) -> Fault:
+    behind = place.boundary is None and place.last is not None
+    at = place.last if behind else place.boundary
     if isinstance(error, LayoutMismatch):
         return Fault(error.message, error.boundary, error.declared, error.actual, error.hint)
     if isinstance(error, BoundaryError):
         return Fault(error.message, error.boundary, hint=error.hint)
     if isinstance(error, HplintError):
-        return Fault(error.message, place.boundary, hint=error.hint)
+        return Fault(error.message, at, hint=error.hint, behind=behind)
     reason = next(iter(str(error).splitlines()), "")
-    return Fault(f"{place.phase} raised {type(error).__name__}: {reason}", place.boundary)
+    return Fault(f"{place.phase} raised {type(error).__name__}: {reason}", at, behind=behind)

@@ -79,7 +79,8 @@ def _tell_warnings(run: Run, voice: Voice) -> None:
     from hplint.report.concise import concise
 
     if not voice.wishes.quiet:
-        voice.err.lines(concise(run.diagnostics, voice.err.style))
+        told = [d for d in run.diagnostics if d.severity == "warning" or voice.wishes.verbose]
+        voice.err.lines(concise(told, voice.err.style))
         voice.err.flush()
 
 
