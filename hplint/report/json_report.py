@@ -17,9 +17,16 @@ def json_report(run: Run) -> str:
             "files": run.files,
             "findings": [finding(d) for d in run.diagnostics],
             "plans": [p.to_json() for p in run.plans],
+            **_hidden(run),
         },
         indent=2,
     ) + "\n"  # fmt: skip
+
+
+def _hidden(run: Run) -> dict[str, int]:
+    """How many findings are not among them; the keys are there only where some are not."""
+    counts = {"suppressed": run.suppressed, "baselined": run.baselined}
+    return {key: count for key, count in counts.items() if count}
 
 
 def finding(diagnostic: Diagnostic) -> dict[str, Any]:
