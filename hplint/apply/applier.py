@@ -127,7 +127,8 @@ class _Application:
             from hplint.apply.injections import install_wrapper
 
             found = self.injected[boundary.fqn, "inner_wrapper"]
-            install_wrapper(region, module, found, box if self.mode == "validate" else None)
+            of_its_own = self.mode == "validate" and not boundary.is_black_box
+            install_wrapper(region, module, found, box if of_its_own else None)
         inner: Forward = module.forward
         if boundary.local_compute_fn is not None:
             from hplint.apply.injections import build_compute

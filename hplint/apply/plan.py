@@ -73,8 +73,9 @@ class ApplyBoundary:
 
     @property
     def is_black_box(self) -> bool:
-        """Whether validate mode must hand local tensors to the region (2.8)."""
-        return self.region_dispatch is False and self.inner_wrapper is None
+        """Whether validate mode must hand local tensors to the whole region (2.8), not to a child of it alone (2.9)."""
+        wraps_child = self.inner_wrapper is not None and self.inner_target not in (None, "self")
+        return self.region_dispatch is False and (self.local_compute_fn is not None or not wraps_child)
 
 
 @dataclass(frozen=True, slots=True)
