@@ -7,29 +7,28 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
 
 from hplint.apply.applied import full_gradient, sync_gradients
 from hplint.apply.applier import Mode, apply_plan
+from hplint.apply.blame import blame
 from hplint.apply.compare import NEIGHBOUR, Comparison, compare, largest, worst
 from hplint.apply.errors import BoundaryError, LayoutMismatch
 from hplint.apply.inputs import Inputs, adopt_layouts, data_part, local_inputs, make_inputs
 from hplint.apply.mesh import Meshes, device_of
+from hplint.apply.parts import layout_of_output, part, settled
 from hplint.apply.peers import is_lost_peer
 from hplint.apply.place import Place
-from hplint.apply.plan import ApplyBoundary, ApplyPlan, AxisLayout
+from hplint.apply.plan import ApplyPlan, AxisLayout
 from hplint.apply.probe import Probe, is_finite, local, named_tensors
-from hplint.apply.redistribute import redistribute
 from hplint.apply.shares import Owners
 from hplint.errors import HplintError, RequestError
-from hplint.plan.placement import PARTIAL, REPLICATE, Placement, shard
 
 
 @dataclass(slots=True)
 class Fault:
-    """Why the sharded model did not come to its outputs. ``boundary`` is the FQN where it stopped, or behind which it did
-    (``behind``), None before the first one; ``declared`` and ``actual`` (axis -> placement) tell a layout that validate
-    mode did not find."""
+    """Why the sharded model did not come to its outputs. ``boundary`` is the FQN where it stopped, or ``behind`` which
+    it did, None before the first one; ``declared`` and ``actual`` (axis -> placement) tell a layout that validate mode
+    did not find."""
 
     message: str
     boundary: str | None
@@ -96,19 +95,21 @@ def verify(
     model = make()
     place.at("applying the plan")
     apply_plan(model, plan, meshes, mode=mode)
+    mine = local_inputs(inputs, meshes)
     try:
-        found = run.sharded(model, inputs, wanted)
+        found = run.sharded(model, mine, inputs, wanted)
     except Exception as error:
         if is_lost_peer(error):
             raise
         return Verification(fault=_fault(error, place), notes=inputs.notes)
     place.at("comparing")
-    outputs = _gathered(found.outputs)
+    outputs = _gathered(found)
     gradients = _gathered(run.gradients(model, reference, wanted.gradients))
     result = Verification(outputs, gradients)
     if not result.agrees:
         result.notes = list(inputs.notes)
-        result.first = run.blame(result, reference, model, inputs)
+        place.at("looking for the first boundary that differs")
+        result.first = blame(outputs, gradients, reference, model, inputs, plan, meshes)
     return result
 
 
@@ -117,11 +118,6 @@ class _Wanted:
     outputs: dict[str, Tensor]
     cotangents: dict[str, Tensor]
     gradients: dict[str, Tensor]
-
-
-@dataclass(slots=True)
-class _Found:
-    outputs: list[Comparison]
 
 
 @dataclass(slots=True)
@@ -161,16 +157,15 @@ class _Run:
         whole = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
         return _Wanted({n: v.detach() for n, v in outputs.items()}, cotangents, whole)
 
-    def sharded(self, model: nn.Module, inputs: Inputs, wanted: _Wanted) -> _Found:
-        """Forward and backward of the sharded model; its outputs compared on this rank."""
-        mine = local_inputs(inputs, self.meshes)
+    def sharded(self, model: nn.Module, mine: Mapping[str, Any], inputs: Inputs, wanted: _Wanted) -> list[Comparison]:
+        """Forward and backward of the sharded model on this rank's part of the inputs; its outputs compared here."""
         self.place.follow(model, self.plan)
         self.place.at("the sharded forward")
         probe = Probe().watch(model, self._names())
         try:
             raw = model(**mine)
             outputs = named_tensors(raw)
-            layouts = {n: self._layout_of(n, v, probe, inputs, wanted) for n, v in outputs.items()}
+            layouts = {n: self._layout(n, v, probe, inputs, wanted) for n, v in outputs.items()}
         finally:
             probe.close()
         compared, loss = [], torch.zeros((), device=self.device)
@@ -179,9 +174,9 @@ class _Run:
                 compared.append(Comparison(name, float("inf"), largest(whole), "is missing"))
                 continue
             value = local(outputs[name])
-            expected = self.part(whole, layouts[name], inputs.batch)
-            compared.append(compare(name, self.settled(value.detach(), layouts[name]), expected))
-            cotangent = self.part(wanted.cotangents[name], layouts[name], inputs.batch)
+            expected = part(whole, layouts[name], inputs.batch, self.meshes)
+            compared.append(compare(name, settled(value.detach(), layouts[name], self.meshes), expected))
+            cotangent = part(wanted.cotangents[name], layouts[name], inputs.batch, self.meshes)
             if value.requires_grad and cotangent.shape == value.shape:
                 loss = loss + (value * cotangent).sum()
         self.place.at("the sharded backward")
@@ -189,7 +184,7 @@ class _Run:
             loss.backward()  # type: ignore[no-untyped-call]
         self.place.at("summing gradients")
         sync_gradients(model)
-        return _Found(compared)
+        return compared
 
     def gradients(self, model: nn.Module, reference: nn.Module, whole: Mapping[str, Tensor]) -> list[Comparison]:
         """Every gradient on this rank; those of stacked experts against the stack of theirs."""
@@ -208,7 +203,9 @@ class _Run:
                 expected = torch.zeros_like(known) if expected is None else expected
                 found = torch.zeros_like(known) if found is None else found
                 compared.append(compare(name, found, expected, floors.get(owners.of(name) or "", 0.0)))
-        return compared
+        here = {name for name, _ in model.named_parameters()}
+        lost = [n for n in wanted if n not in here]
+        return compared + [Comparison(n, float("inf"), largest(wanted[n]), "is no parameter any more") for n in lost]
 
     def _stacked(self, reference: nn.Module, whole: Mapping[str, Tensor]) -> dict[str, Tensor]:
         wanted = dict(whole)
@@ -224,118 +221,12 @@ class _Run:
                     )
         return wanted
 
-    def blame(self, result: Verification, reference: nn.Module, model: nn.Module, inputs: Inputs) -> str | None:
-        """The first boundary whose output differs, in forward order; where outputs agree, the boundary of the wrong
-        gradient that is nearest to the output."""
-        self.place.at("looking for the first boundary that differs")
-        order, different = self._outputs_of_boundaries(reference, model, inputs)
-        if not all(c.agrees for c in result.outputs):
-            return next((fqn for fqn in order if fqn in different), None)
-        owners = Owners(self.plan)
-        wrong = [owners.of(c.name) for c in result.gradients if not c.agrees]
-        ranks = {fqn: i for i, fqn in enumerate(order)}
-        return max((o for o in wrong if o in ranks), key=ranks.__getitem__, default=None)
-
-    def _outputs_of_boundaries(
-        self, reference: nn.Module, model: nn.Module, inputs: Inputs
-    ) -> tuple[list[str], set[str]]:
-        whole, parts = Probe(copies=True), Probe(copies=True)
-        with torch.no_grad():
-            for probe, one, values in (
-                (whole, reference, inputs.values),
-                (parts, model, local_inputs(inputs, self.meshes)),
-            ):
-                probe.watch(one, self._names())
-                try:
-                    one(**values)
-                finally:
-                    probe.close()
-        differing = set()
-        for boundary in self.plan.boundaries:
-            if boundary.fqn in whole.outputs and boundary.fqn in parts.outputs:
-                wanted, found = whole.outputs[boundary.fqn], parts.outputs[boundary.fqn]
-                if not self._same(boundary, wanted, found, inputs):
-                    differing.add(boundary.fqn)
-        everywhere: list[Any] = [None] * dist.get_world_size()
-        dist.all_gather_object(everywhere, differing)
-        return list(whole.outputs), set().union(*everywhere)
-
-    def _same(
-        self, boundary: ApplyBoundary, wanted: Mapping[int, Tensor], found: Mapping[int, Tensor], inputs: Inputs
-    ) -> bool:
-        layouts = _output_layouts(boundary)
-        for position, whole in wanted.items():
-            layout = layouts.get(position)
-            if layout is None or position not in found or not whole.is_floating_point():
-                continue
-            expected = self.part(self._unflattened(whole, inputs), layout, inputs.batch)
-            value = self.settled(found[position], layout)
-            if expected.numel() == value.numel() and expected.dim() > value.dim():
-                expected = expected.reshape(value.shape)  # tokens in one dim
-            if not compare("", value, expected).agrees:
-                return False
-        return True
-
-    def _unflattened(self, whole: Tensor, inputs: Inputs) -> Tensor:
-        """Tokens in one dim as [batch, sequence], where something cuts them there."""
-        if inputs.length and whole.dim() == 2 and whole.shape[0] == inputs.batch * inputs.length != inputs.batch:
-            return whole.reshape(inputs.batch, inputs.length, *whole.shape[1:])
-        return whole
-
-    def part(self, whole: Tensor, layout: AxisLayout, batch: int) -> Tensor:
-        """This rank's part of a whole tensor; the whole dim where it does not divide."""
-        whole = data_part(whole, batch, self.meshes)
-        complete = {a: p if p != PARTIAL else REPLICATE for a, p in layout.items() if self.meshes.axis(a).size > 1}
-        source = dict.fromkeys(complete, REPLICATE)
-        try:
-            return redistribute(whole, source, complete, self.meshes.axes)
-        except (ValueError, IndexError):
-            return whole
-
-    def settled(self, value: Tensor, layout: AxisLayout) -> Tensor:
-        """A local tensor with its partial sums added up."""
-        layout = {a: p for a, p in layout.items() if self.meshes.axis(a).size > 1}
-        target = {a: p if p != PARTIAL else REPLICATE for a, p in layout.items()}
-        return redistribute(value, layout, target, self.meshes.axes) if PARTIAL in layout.values() else value
-
-    def _layout_of(self, name: str, value: Tensor, probe: Probe, inputs: Inputs, wanted: _Wanted) -> AxisLayout:
-        """How an output of the root module is laid out: as its DTensor or its boundary says, else by its shape."""
-        if isinstance(value, DTensor):
-            axes = value.device_mesh.mesh_dim_names or ()
-            return {a: _plain(p) for a, p in zip(axes, value.placements, strict=True)}
-        if (made := probe.made.get(id(value))) and (boundary := self.plan.boundary(made[0])) is not None:
-            layout = _output_layouts(boundary).get(made[1])
-            if layout is not None:
-                return layout
+    def _layout(self, name: str, value: Tensor, probe: Probe, inputs: Inputs, wanted: _Wanted) -> AxisLayout:
         whole = data_part(wanted.outputs[name], inputs.batch, self.meshes) if name in wanted.outputs else value
-        return _by_shape(list(whole.shape), list(value.shape), self.plan, self.meshes)
+        return layout_of_output(value, whole, probe.made.get(id(value)), self.plan, self.meshes)
 
     def _names(self) -> list[str]:
         return [b.fqn for b in self.plan.boundaries]
-
-
-def _output_layouts(boundary: ApplyBoundary) -> dict[int, AxisLayout]:
-    """Output position -> its layout behind the boundary."""
-    if boundary.out_src is None or boundary.out_dst is None:
-        return {}
-    names = boundary.out_names or tuple(boundary.out_src) or tuple(boundary.out_dst)
-    return {names.index(n) if n in names else 0: layout for n, layout in boundary.out_dst.items()}
-
-
-def _by_shape(whole: list[int], part: list[int], plan: ApplyPlan, meshes: Meshes) -> AxisLayout:
-    layout: dict[str, Placement] = dict.fromkeys(plan.axes, REPLICATE)
-    if len(whole) != len(part):
-        return layout
-    for dim, (full, mine) in enumerate(zip(whole, part, strict=True)):
-        for axis in plan.axes:
-            size = meshes.axis(axis).size
-            if layout[axis] == REPLICATE and mine and full // mine >= size > 1 and full % mine == 0:
-                layout[axis], full = shard(dim), full // size
-    return layout
-
-
-def _plain(placement: Any) -> Placement:
-    return shard(placement.dim) if placement.is_shard() else PARTIAL if placement.is_partial() else REPLICATE
 
 
 def _gathered(mine: list[Comparison]) -> list[Comparison]:
