@@ -11,12 +11,14 @@ from hplint.report.visible import width, wrap
 
 def rules_table(registry: Registry, style: Style) -> Iterator[str]:
     """Code, name, severity and what it reports, a line or more each."""
+    codes = max((width(r.code) for r in registry), default=0)
     longest = max((width(r.name) for r in registry), default=0)
-    lead = 6 + 2 + longest + 2 + 7 + 2
+    lead = codes + 2 + longest + 2 + 7 + 2
     room = max(30, style.width - lead)
     for rule in registry:
         lines = wrap(_summary(registry, rule), room, style)
-        head = f"{style.paint(rule.code, rule.severity)}  {rule.name:<{longest}}  {rule.severity:<7}  {lines[0]}"
+        code = style.paint(rule.code, rule.severity) + " " * (codes - width(rule.code))
+        head = f"{code}  {rule.name:<{longest}}  {rule.severity:<7}  {lines[0]}"
         yield head.rstrip()
         yield from (f"{' ' * lead}{line}" for line in lines[1:])
 
