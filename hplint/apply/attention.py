@@ -4,7 +4,6 @@ Keys and values are gathered along the cp axis; on the way back their gradients 
 ``is_causal`` the mask is offset to this rank's slice.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,6 +73,3 @@ class GatheredAttention:
         else:
             mask = causal_mask(queries, seen, self.axis, query.device, self.window)
         return functional.scaled_dot_product_attention(query, key, value, mask, dropout_p, **more)
-
-
-Attend = Callable[..., Tensor]

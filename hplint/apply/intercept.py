@@ -49,10 +49,21 @@ def catch_flex(make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iter
 
 
 class GatheredInterface:
-    """An attention function of transformers over the keys of all ranks. ``calls`` counts."""
+    """An attention function of transformers over the keys of all ranks. ``calls`` counts.
 
-    def __init__(self, interface: Callable[..., Any], axis: MeshAxis, note: Note, fit: Callable[..., Any]) -> None:
-        self.interface, self.axis, self.note, self.fit = interface, axis, note, fit
+    Keys are gathered before their heads are repeated for the queries'. ``unmasked`` is what attends where there is no
+    mask; without it the function is called with none.
+    """
+
+    def __init__(
+        self,
+        interface: Callable[..., Any],
+        axis: MeshAxis,
+        note: Note,
+        fit: Callable[..., Any],
+        unmasked: Callable[..., Tensor] | None = None,
+    ) -> None:
+        self.interface, self.axis, self.note, self.fit, self.unmasked = interface, axis, note, fit, unmasked
         self.calls = 0
 
     def __call__(
@@ -61,6 +72,9 @@ class GatheredInterface:
         self.calls += 1
         if attention_mask is not None:
             attention_mask = self.fit(attention_mask, query.shape[SEQUENCE], key.shape[SEQUENCE])
+        elif self.unmasked is not None:
+            with CatchPrimitive(self.unmasked):
+                return self.interface(module, query, key, value, None, **more)
         key, value = gather_keys(key, value, self.axis, self.note)
         return self.interface(module, query, key, value, attention_mask, **more)
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 
-from hplint.apply.attention import GatheredAttention
+from hplint.apply.attention import SEQUENCE, GatheredAttention
 from hplint.apply.attention_mask import MaskError
 from hplint.apply.decorators import inner_wrapper
 from hplint.apply.errors import BoundaryError, CannotApply
@@ -93,27 +93,35 @@ def flex_qkv(
 
 def _sdpa(target: nn.Module, cp_mesh: DeviceMesh | None, note: Note, names: tuple[str, ...]) -> Forward:
     axis = _axis(target, cp_mesh, names)
-    kind = implementation_of(target)
-    if kind == "eager":
-        return _interface(target, GatheredInterface(eager_function(target) or _none, axis, note, fit_for(axis)), note)
-    if kind not in (None, "sdpa"):
-        raise CannotApply(
-            f"catches `sdpa` and `eager` attention; the module runs `{kind}`",
-            "write flex_hf" if kind == "flex_attention" else "build the model with attn_implementation sdpa",
-        )
     attend = GatheredAttention(axis, note, _window(target))
+    kind = implementation_of(target)
+    if kind is None:
+        return _watched(target, note, lambda: CatchPrimitive(attend), lambda: attend.calls)
+    fit = fit_for(axis)
+    if kind == "eager":
+        # Without a mask eager attention sees all keys.
+        return _interface(target, GatheredInterface(eager_function(target) or _none, axis, note, fit), note)
+    if kind == "sdpa":
+        causal = _longer_than_one(attend, note)
+        return _interface(target, GatheredInterface(registered_function(kind), axis, note, fit, causal), note)
+    raise CannotApply(
+        f"catches `sdpa` and `eager` attention; the module runs `{kind}`",
+        "write flex_hf" if kind == "flex_attention" else "build the model with attn_implementation sdpa",
+    )
 
-    def called(*args: Any, **kwargs: Any) -> Any:
-        if kind == "sdpa" and args[1].shape[-2] == 1:
-            # Attention over one key is where transformers packs heads into the query, without a causal mask.
+
+def _longer_than_one(attend: GatheredAttention, note: Note) -> Callable[..., Tensor]:
+    def called(query: Tensor, key: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if key.shape[SEQUENCE] == 1:
+            # Transformers takes one key for decoding: it packs heads into the query, and leaves the mask out.
             raise BoundaryError(
                 f"`{note.boundary}` has one position of the sequence on this rank, which `sdpa` takes for decoding",
                 note.boundary,
-                "give a longer sequence, or build the model with attn_implementation eager",
+                "give a longer sequence, or pass a mask of this rank's queries over all keys",
             )
-        return attend(*args, **kwargs)
+        return attend(query, key, *args, **kwargs)
 
-    return _watched(target, note, lambda: CatchPrimitive(called), lambda: attend.calls)
+    return called
 
 
 def _flex(target: nn.Module, cp_mesh: DeviceMesh | None, note: Note, names: tuple[str, ...]) -> Forward:

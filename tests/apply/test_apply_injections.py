@@ -225,10 +225,9 @@ def _transformer(family, implementation, **more):
     return filled(getattr(transformers, f"{family}ForCausalLM")(config)).eval()
 
 
-def _attention(mode, family, implementation, masked, more, sizes):
+def _attention(mode, family, implementation, masked, more, sizes, length=8):
     model = _transformer(family, implementation, **more)
     plan = plan_for(model, WRAPPED["self"].replace("self_attn", '"*.self_attn"'), topology(**sizes))
-    length = 8
     inputs = {
         "input_ids": torch.randint(0, 32, (2, length), generator=torch.Generator().manual_seed(2)),
         "position_ids": torch.arange(length).expand(2, length),
@@ -255,6 +254,12 @@ def _attention(mode, family, implementation, masked, more, sizes):
 )
 def test_attention_of_transformers_sees_the_keys_of_all_ranks(family, implementation, masked, more):
     assert on_ranks(2, _attention, "local", family, implementation, masked, more, {"cp": 2}) == [{}] * 2
+
+
+def test_one_position_a_rank_needs_a_mask():
+    with pytest.raises(RankError, match="has one position of the sequence on this rank"):
+        on_ranks(2, _attention, "local", "Llama", "sdpa", False, {}, {"cp": 2}, 2)
+    assert on_ranks(2, _attention, "local", "Llama", "sdpa", True, {}, {"cp": 2}, 2) == [{}] * 2
 
 
 def test_eager_attention_of_transformers_is_wrapped_in_validate_mode_too():
