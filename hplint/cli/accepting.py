@@ -132,7 +132,7 @@ def write_baseline(request: Request) -> Run:
     session = Session(replace(request, baseline=""))
     collected = collect(request.paths, request.stdin, request.stdin_filename, request.skip_planless)
     examined = [session.examine(document) for document in collected.documents]
-    ran = {d.source.path: e.ran for d, e in zip(collected.documents, examined, strict=True)}
+    ran = {d.source.path: session.ran(d, e.plans) for d, e in zip(collected.documents, examined, strict=True)}
     found = [d for e in examined for d in e.diagnostics]
     known = old.renewed(found, ran, lambda file, code: ran[file](code))
     write_file(path, spelled(known))

@@ -50,6 +50,15 @@ class Request:
     """Called with a line of what is going on when a model build takes over a second."""
 
 
+def is_plain(request: Request) -> bool:
+    """Whether neither the command line nor the configuration says anything about rules or about accepted findings."""
+    given: list[object] = [request.severity, request.per_file_ignores, request.baseline]
+    if (config := request.config) is not None:
+        given += [config.severity, config.per_file_ignores, config.baseline]
+        given += [config.select, config.ignore, config.extend_select]
+    return not any(given)
+
+
 @dataclass(slots=True)
 class CheckedPlan:
     """One plan that was checked on one topology. ``tree`` and ``resolved`` are None without a model; ``targets`` reads

@@ -10,12 +10,10 @@ from hplint.errors import RequestError
 from hplint.lint.collect import collect
 from hplint.lint.diagnostic import Diagnostic
 from hplint.lint.pairing import ModelChoice, Pairing, pair
-from hplint.lint.ran import Ran, what_ran
 from hplint.lint.registry import Registry
-from hplint.lint.request import CheckedPlan, Request, Run
+from hplint.lint.request import CheckedPlan, Request, Run, is_plain
 from hplint.lint.run import Engine, fingerprint, merge_topologies
 from hplint.lint.select import Selection, choose
-from hplint.lint.wishes import read_wishes
 from hplint.model.spec import SpecError, parse_spec
 from hplint.model.store import ModelError, cache_folder, load_tree
 from hplint.model.tree import ModuleTree
@@ -28,6 +26,7 @@ from hplint.text.wording import plural
 if TYPE_CHECKING:
     from hplint.lint.baseline import Baseline
     from hplint.lint.per_file import PerFile
+    from hplint.lint.ran import Ran
     from hplint.targets.find import TargetFinder
 
 NO_SIZES = "no mesh sizes are known (give --mesh, a directive or an accelerator section): rules on sizes kept quiet"
@@ -62,7 +61,6 @@ class Examined(NamedTuple):
 
     diagnostics: list[Diagnostic]
     plans: list[CheckedPlan]
-    ran: Ran
     suppressed: list[Diagnostic]
     baselined: list[Diagnostic]
 
@@ -85,17 +83,26 @@ class Session:
     def __post_init__(self) -> None:
         request, config = self.request, self.request.config
         registry = Registry(index_folder=cache_folder() if request.use_cache else None)
-        wishes = read_wishes(registry, request)
+        severities, off = self._read_wishes(registry)
         selection = choose(
             registry,
             request.select or (config and config.select) or (),
             (*request.ignore, *(config.ignore if config else ())),
             (*request.extend_select, *(config.extend_select if config else ())),
-            wishes.severities.off,
+            off,
         )
-        self.per_file, self.baseline = wishes.per_file, wishes.baseline
         settings = {"wrapper_names": config.wrappers} if config else {}
-        self.engine = Engine(registry, selection, self._derive, settings, wishes.severities.levels)
+        self.engine = Engine(registry, selection, self._derive, settings, severities)
+
+    def _read_wishes(self, registry: Registry) -> tuple[Mapping[str, str], frozenset[str]]:
+        """Take in what few runs ask for; the severities that rules get, and the rules that do not run."""
+        if is_plain(self.request):
+            return {}, frozenset()
+        from hplint.lint.wishes import read_wishes
+
+        wishes = read_wishes(registry, self.request)
+        self.per_file, self.baseline = wishes.per_file, wishes.baseline
+        return wishes.severities.levels, wishes.severities.off
 
     def check_document(self, document: Document) -> tuple[list[Diagnostic], list[CheckedPlan]]:
         """All diagnostics of one file that are told, and its plans on their topologies."""
@@ -114,16 +121,23 @@ class Session:
         found.sort(key=lambda d: (d.span, d.code))
         # Named before some are left out: what is quiet keeps its ordinal.
         told = fingerprint(_once(found))
-        ran = self._ran(document, plans, engine.selection)
         suppressed: list[Diagnostic] = []
         baselined: list[Diagnostic] = []
         if document.suppressions:
             from hplint.lint.suppress import silence
 
-            told, suppressed = silence(document, told, engine, ran)
+            told, suppressed = silence(document, told, engine, self.ran(document, plans))
         if self.baseline:
-            told, baselined = self.baseline.sort(document.source.path, told, ran)
-        return Examined(told, plans, ran, suppressed, baselined)
+            told, baselined = self.baseline.sort(document.source.path, told, self.ran(document, plans))
+        return Examined(told, plans, suppressed, baselined)
+
+    def ran(self, document: Document, plans: list[CheckedPlan]) -> "Ran":
+        """Which rules looked at everything that a file holds, whose ``plans`` were checked."""
+        from hplint.lint.ran import what_ran
+
+        sizes = bool(plans) and all(p.topology.tp is not None for p in plans)
+        engine = self._engine(document.source.path)
+        return what_ran(document, plans, sizes, engine.registry, engine.selection)
 
     def note_stale(self) -> None:
         """Note the entries of the baseline that stand for nothing, once all files are checked."""
@@ -146,10 +160,6 @@ class Session:
             chosen = frozenset(self.engine.registry.rules if codes is None else codes) - ignored
             self.engines[ignored] = replace(self.engine, selection=Selection(chosen))
         return self.engines[ignored] if ignored else self.engine
-
-    def _ran(self, document: Document, plans: list[CheckedPlan], selection: Selection) -> Ran:
-        sizes = bool(plans) and all(p.topology.tp is not None for p in plans)
-        return what_ran(document, plans, sizes, self.engine.registry, selection)
 
     def check(self, document: Document, plan: Plan) -> list[CheckedPlan]:
         """One plan on each of its topologies."""

@@ -159,14 +159,14 @@ class Suppressor:
         if not errors:
             return False
         entries = [e.span for p in self.document.plans for e in p.entries]
-        around = [span for span in entries if self._touches(active, span)] if not active.written.of_file else []
+        around = [span for span in entries if not active.written.of_file and self._stands_in(active, span)]
         if not around:
             return True
         return any(s.start <= d.span.start < s.end for s in around for d in errors)
 
-    def _touches(self, active: Active, span: Span) -> bool:
+    def _stands_in(self, active: Active, span: Span) -> bool:
         first, last = lines_of(self.source, span)
-        return any(first <= line <= last for line in active.lines[-1:])
+        return first <= active.lines[-1] <= last
 
     def _activated(self, written: Suppression) -> Active | None:
         words = None if written.words is None else list(self._resolved(written))

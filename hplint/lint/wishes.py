@@ -12,17 +12,10 @@ if TYPE_CHECKING:
     from hplint.lint.severity import Severities
 
 
-class Levels(NamedTuple):
-    """No severities but those of the rules themselves: stands for :class:`~hplint.lint.severity.Severities`."""
-
-    levels: dict[str, str]
-    off: frozenset[str]
-
-
 class Wishes(NamedTuple):
     """See the modules of the same names."""
 
-    severities: "Severities | Levels"
+    severities: "Severities"
     per_file: "tuple[PerFile, ...]" = ()
     baseline: "Baseline | None" = None
 
@@ -35,22 +28,19 @@ def read_wishes(registry: Registry, request: Request) -> Wishes:
 
 def _check_configured(registry: Registry, request: Request) -> None:
     """Unknown rules of a configuration file are told with its name."""
-    config = request.config
-    for name, listed in (
-        ("select", config.select), ("ignore", config.ignore), ("extend-select", config.extend_select)
-    ) if config else ():  # fmt: skip
-        if listed:
-            from hplint.lint.select import meant, words
+    from hplint.lint.select import meant, words
 
-            for word in words(listed):
-                meant(registry, word, f"{request.config and request.config.path}: `{name}`")
+    if (config := request.config) is None:
+        return
+    lists = {"select": config.select, "ignore": config.ignore, "extend-select": config.extend_select}
+    for name, listed in lists.items():
+        for word in words(listed):
+            meant(registry, word, f"{config.path}: `{name}`")
 
 
-def _severities(registry: Registry, request: Request) -> "Severities | Levels":
+def _severities(registry: Registry, request: Request) -> "Severities":
     config = request.config
     configured = config.severity if config else {}
-    if not configured and not request.severity:
-        return Levels({}, frozenset())
     from hplint.lint.severity import parse_severity, read_severities
 
     asked = [(word, level, f"{config and config.path}: `severity`") for word, level in configured.items()]
