@@ -12,6 +12,7 @@ from torch.distributed.tensor.experimental import implicit_replication
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from hplint.apply.errors import BoundaryError, LayoutMismatch
+from hplint.apply.folding import UnfoldedProducts
 from hplint.apply.layouts import of_dtensor, to_torch
 from hplint.apply.local import Finish, Forward, LocalForward
 from hplint.apply.moves import Move
@@ -77,7 +78,7 @@ class ValidateForward:
         args, kwargs = self.local.binding.visit(args, kwargs, change)
         args, kwargs = pytree.tree_map_only(Tensor, self._undeclared, (args, kwargs))
         # Leaving the context inside of another one would end that too.
-        with nullcontext() if nested else implicit_replication(), self._kernels():
+        with nullcontext() if nested else implicit_replication(), self._kernels(), UnfoldedProducts():
             result = self._run(args, kwargs)
 
         def leave(position: int, key: str | None, tensor: Tensor) -> Tensor:

@@ -8,11 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from hplint.apply import ApplyPlan, apply_plan, apply_plan_of, build_meshes, full_gradient, sync_gradients
-from hplint.apply.parameters import whole
+from hplint.apply.mesh import device_of
+from hplint.apply.parameters import local_part, whole
 from hplint.derive.derive import derive_boundaries
 from hplint.front.read import read_document
 from hplint.model.read_tree import read_tree
-from hplint.plan.placement import parse
+from hplint.plan.placement import parse, shard
 from hplint.resolve.resolver import resolve
 from hplint.resolve.topology import Topology
 
@@ -58,10 +59,9 @@ def differences(
     Runs on each rank. ``cut`` says which inputs are cut (name -> axis -> dim), ``layout`` how the output is laid out
     (axis -> placement). The loss weighs every element of the output differently.
     """
-    from hplint.apply.parameters import local_part
-    from hplint.plan.placement import shard
-
     meshes = build_meshes(plan.topology)
+    device = device_of(meshes)
+    model, inputs = model.to(device), {name: value.to(device) for name, value in inputs.items()}
     whole_model = copy.deepcopy(model)
     apply_plan(model, plan, meshes, mode=mode)  # type: ignore[arg-type]
     mine = {
@@ -74,7 +74,7 @@ def differences(
         local = result.to_local()
     else:
         local = result
-    weights = torch.randn(wanted.shape, generator=torch.Generator().manual_seed(1))
+    weights = torch.randn(wanted.shape, generator=torch.Generator().manual_seed(1)).to(device)
     (local * local_part(weights, laid, meshes)).sum().backward()  # type: ignore[arg-type]
     (wanted * weights).sum().backward()
     sync_gradients(model, dp=False)

@@ -10,6 +10,8 @@
     def test_the_ranks_add_up():
         assert on_ranks(2, _sums, 1) == [3, 3]
 
+``backend="nccl"`` gives each rank the CUDA device of its number.
+
 The ranks are started when first used, at most four, and serve the whole test session; each call gets a process group of
 its own (gloo, a fresh store), so that nothing of one test reaches another. A rank that raises makes ``on_ranks`` raise
 RankError with the rank's traceback as text; a call that takes longer than ``timeout`` seconds (60) is ended, and so are
@@ -38,12 +40,14 @@ class RankError(Exception):
     """What went wrong on the ranks, as text."""
 
 
-def on_ranks(count: int, function: Callable[..., Any], *args: Any, timeout: float = 60.0) -> list[Any]:
+def on_ranks(
+    count: int, function: Callable[..., Any], *args: Any, timeout: float = 60.0, backend: str = "gloo"
+) -> list[Any]:
     """What ``function(*args)`` returns on each of ``count`` ranks, in rank order."""
     if not _pool:
         _pool.append(_Pool())
         atexit.register(_pool[0].stop)
-    return _pool[0].run(count, function, args, timeout)
+    return _pool[0].run(count, function, args, timeout, backend)
 
 
 class _Pool:
@@ -53,7 +57,9 @@ class _Pool:
         self.calls = 0
         self.folder = tempfile.TemporaryDirectory(prefix="ranks-")
 
-    def run(self, count: int, function: Callable[..., Any], args: tuple[Any, ...], timeout: float) -> list[Any]:
+    def run(
+        self, count: int, function: Callable[..., Any], args: tuple[Any, ...], timeout: float, backend: str
+    ) -> list[Any]:
         __tracebackhide__ = True
         if not 1 <= count <= MOST:
             raise ValueError(f"{count} ranks; there are {MOST}")
@@ -61,7 +67,7 @@ class _Pool:
         self.calls += 1
         store = f"file://{self.folder.name}/{os.getpid()}-{self.calls}"
         for rank, (_, pipe) in enumerate(self.members[:count]):
-            pipe.send((store, rank, count, function, args))
+            pipe.send((store, rank, count, backend, function, args))
         deadline = time.monotonic() + timeout
         answers: dict[int, tuple[bool, Any]] = {}
         while len(answers) < count and time.monotonic() < deadline:
@@ -121,7 +127,9 @@ def _serve(pipe: Connection, path: list[str]) -> None:
         pipe.send(_answer(*call))
 
 
-def _answer(store: str, rank: int, count: int, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[bool, Any]:
+def _answer(
+    store: str, rank: int, count: int, backend: str, function: Callable[..., Any], args: tuple[Any, ...]
+) -> tuple[bool, Any]:
     from datetime import timedelta
 
     import torch
@@ -129,7 +137,9 @@ def _answer(store: str, rank: int, count: int, function: Callable[..., Any], arg
 
     try:
         wait = timedelta(seconds=50)
-        dist.init_process_group("gloo", init_method=store, rank=rank, world_size=count, timeout=wait)
+        if backend == "nccl":
+            torch.cuda.set_device(rank)
+        dist.init_process_group(backend, init_method=store, rank=rank, world_size=count, timeout=wait)
         try:
             torch.manual_seed(0)
             result = function(*args)
