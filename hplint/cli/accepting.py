@@ -46,6 +46,8 @@ def _reason(text: str | None) -> str:
     reason = (text or "").strip()
     if text is not None and (not reason or not reason.isprintable()):
         raise RequestError(f"--reason: {quote(text)} cannot stand in a comment", "write a few words on one line")
+    if "#" in reason:
+        raise RequestError(f"--reason: {quote(reason)} would begin another comment", "leave out the `#`")
     return reason
 
 

@@ -26,6 +26,7 @@ MODEL = ("--model", "tree:toy.json", "--mesh", "dp=2,tp=2")
         (["plans", "--add-ignore", "--fix"], "--add-ignore and --fix exclude each other", ""),
         (["plans", "--reason", "x"], "--reason says why", "--add-ignore"),
         (["plans", "--add-ignore", "--reason", "a\nb"], "--reason: `a\\nb` cannot stand in a comment", "one line"),
+        (["plans", "--add-ignore", "--reason", "a # noqa"], "--reason: `a # noqa` would begin another comment", "`#`"),
         (["plans", "--extend-select", "HPL10x"], "unknown rule `HPL10x`", "`HPL101`"),
         (["plans", "--severity", "HPL10x=off"], "--severity: unknown rule `HPL10x`", "`HPL101`"),
         (["plans", "--severity", "HPL101=eror"], "--severity: there is no severity `eror`", "`error`"),
