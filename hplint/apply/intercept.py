@@ -106,7 +106,7 @@ def registered_function(name: str) -> Callable[..., Any]:
     return found
 
 
-def dispatch_to(module: nn.Module, gathered: GatheredInterface) -> None:
+def dispatch_to(module: nn.Module, gathered: Callable[..., Any]) -> None:
     """Let this one module of transformers call ``gathered`` for its attention: it gets a config of its own."""
     from transformers import AttentionInterface
 

@@ -11,7 +11,7 @@ from hplint.apply.arguments import Binding, bind
 from hplint.apply.errors import BoundaryError
 from hplint.apply.moves import Move
 from hplint.apply.region import Region
-from hplint.apply.results import change_outputs, count_outputs
+from hplint.apply.results import change_outputs, output_places
 from hplint.apply.transition import Transition
 
 Forward = Callable[..., Any]
@@ -49,20 +49,20 @@ class LocalForward:
 
     def leave(self, result: Any) -> Any:
         """The region's result behind its communication."""
-        beyond = [m.name for p, (m, _) in self.leaving.items() if p >= count_outputs(result)]
+        places = output_places(result, {p: m.name for p, (m, _) in self.leaving.items()})
+        beyond = [m.name for p, (m, _) in self.leaving.items() if p not in places.values()]
         if beyond:
             fqn = self.region.boundary.title
             warnings.warn(f"`{fqn}` declares outputs that it does not return: {', '.join(beyond)}", stacklevel=2)
-        return change_outputs(result, self._output)
 
-    def _output(self, position: int, key: str | None, tensor: Tensor) -> Tensor:
-        found = next((p for p, (m, _) in self.leaving.items() if m.name == key), position)
-        if found in self.leaving:
-            move, transition = self.leaving[found]
+        def change(position: int, tensor: Tensor) -> Tensor:
+            if (place := places.get(position)) is None:
+                return tensor
+            move, transition = self.leaving[place]
             tensor = moved(self.region, move, transition, tensor, "output")
-        if position == 0 and self.finish is not None:
-            tensor = self.finish(tensor)
-        return tensor
+            return self.finish(tensor) if place == 0 and self.finish is not None else tensor
+
+        return change_outputs(result, change)
 
 
 class _Entry:

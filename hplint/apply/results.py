@@ -6,22 +6,36 @@ from typing import Any
 from torch import Tensor
 
 
-def change_outputs(result: Any, change: Callable[[int, str | None, Tensor], Any]) -> Any:
-    """``result`` with ``change(position, key, tensor)`` in the place of each tensor that it holds at its top level.
+def output_places(result: Any, declared: Mapping[int, str]) -> dict[int, int]:
+    """Position in a result -> position of the declared output that it is; ``declared`` are names by position.
+
+    Dict-like results have the declared names among their keys; where they have none of them, and in tuples and lists,
+    the position counts.
+    """
+    if isinstance(result, Mapping):
+        keys = list(result)
+        named = {keys.index(name): position for position, name in declared.items() if name in result}
+        if named:
+            return named
+    return {position: position for position in declared if position < count_outputs(result)}
+
+
+def change_outputs(result: Any, change: Callable[[int, Tensor], Any]) -> Any:
+    """``result`` with ``change(position, tensor)`` in the place of each tensor that it holds at its top level.
 
     Containers keep their type. Dict-like outputs (those of transformers among them) are counted in the order of their
-    keys, with the key given; None is left alone.
+    keys; None is left alone.
     """
     if isinstance(result, Tensor):
-        return change(0, None, result)
+        return change(0, result)
     if isinstance(result, Mapping):
         changed = {
-            key: change(i, str(key), value) if isinstance(value, Tensor) else value
+            key: change(i, value) if isinstance(value, Tensor) else value
             for i, (key, value) in enumerate(result.items())
         }
         return _like(result, changed)
     if isinstance(result, tuple | list):
-        items = [change(i, None, v) if isinstance(v, Tensor) else v for i, v in enumerate(result)]
+        items = [change(i, v) if isinstance(v, Tensor) else v for i, v in enumerate(result)]
         if isinstance(result, tuple) and hasattr(result, "_fields"):
             return type(result)(*items)
         return type(result)(items)

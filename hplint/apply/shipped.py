@@ -12,7 +12,10 @@ from hplint.targets.shipped import REGISTRY, ROOTS, SUFFIX
 from hplint.text.near import near
 from hplint.text.wording import listing, quote
 
-_WRAPPERS = {name: ("hplint.apply.wrappers", name) for name in ("sdpa_hf", "sdpa_qkv", "flex_hf", "flex_qkv")}
+_WRAPPERS = {
+    name: ("hplint.apply.wrappers", name)
+    for name in ("sdpa_hf", "sdpa_qkv", "flex_hf", "flex_qkv", "sdpa_hf_ulysses", "sdpa_qkv_ulysses")
+}
 _COMPUTES = {
     name: ("hplint.apply.experts", name)
     for name in (

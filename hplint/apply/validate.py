@@ -19,7 +19,7 @@ from hplint.apply.moves import Move
 from hplint.apply.plan import AxisLayout
 from hplint.apply.redistribute import normalised
 from hplint.apply.region import Region
-from hplint.apply.results import change_outputs
+from hplint.apply.results import change_outputs, output_places
 from hplint.apply.transition import gradient_layout
 from hplint.plan.placement import REPLICATE
 
@@ -81,9 +81,11 @@ class ValidateForward:
         with nullcontext() if nested else implicit_replication(), self._kernels(), UnfoldedProducts():
             result = self._run(args, kwargs)
 
-        def leave(position: int, key: str | None, tensor: Tensor) -> Tensor:
-            found = next((p for p, m in self.outputs.items() if m.name == key), position)
-            return self._leave(self.outputs.get(found), tensor, nested or found in self.keeps)
+        places = output_places(result, {p: m.name for p, m in self.outputs.items()})
+
+        def leave(position: int, tensor: Tensor) -> Tensor:
+            place = places.get(position, -1)
+            return self._leave(self.outputs.get(place), tensor, nested or place in self.keeps)
 
         return change_outputs(result, leave)
 
@@ -163,7 +165,7 @@ class BlackBoxForward(LocalForward):
         with self.during():
             result = self.inner(*args, **kwargs)
         result = self.leave(result)
-        return change_outputs(result, self._wrapped) if nested else result
+        return self._wrapped(result) if nested else result
 
     def _entry(self, move: Move) -> Callable[[Any], Any]:
         plain = self.entering[move.name]
@@ -178,10 +180,15 @@ class BlackBoxForward(LocalForward):
     def _undeclared(self, tensor: DTensor) -> Tensor:
         return unwrap(tensor, self.region, self.region.shares)
 
-    def _wrapped(self, position: int, key: str | None, tensor: Tensor) -> Tensor:
-        move = next((m for m in self.region.outputs if m.name == key or m.position == position), None)
-        layout = move.target if move else dict.fromkeys(self.region.axes, REPLICATE)
-        return wrap(tensor, normalised(layout, tensor.dim()), self.region, self.region.outer)
+    def _wrapped(self, result: Any) -> Any:
+        places = output_places(result, {p: m.name for p, (m, _) in self.leaving.items()})
+
+        def change(position: int, tensor: Tensor) -> Tensor:
+            move = self.leaving[places[position]][0] if position in places else None
+            layout = move.target if move else dict.fromkeys(self.region.axes, REPLICATE)
+            return wrap(tensor, normalised(layout, tensor.dim()), self.region, self.region.outer)
+
+        return change_outputs(result, change)
 
 
 class SilentForward(BlackBoxForward):

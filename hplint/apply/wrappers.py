@@ -1,4 +1,5 @@
-"""The registry's attention wrappers on plain PyTorch: ``sdpa_hf``, ``sdpa_qkv``, ``flex_hf`` and ``flex_qkv``.
+"""The registry's attention wrappers on plain PyTorch: ``sdpa_hf``, ``sdpa_qkv``, ``flex_hf`` and ``flex_qkv``, and by
+exchange ``sdpa_hf_ulysses`` and ``sdpa_qkv_ulysses``.
 
 Each catches the attention call inside of the target's forward and lets it run over the keys of all ranks along cp. The
 names say which forward they are for: one with ``hidden_states`` (hf), or one with ``q``, ``k`` and ``v`` (R92).
@@ -30,10 +31,12 @@ from hplint.apply.intercept import (
 )
 from hplint.apply.ledger import SILENT, Note
 from hplint.apply.mesh import MeshAxis, axis_of
+from hplint.apply.ulysses import ExchangedAttention, ExchangedInterface, HeadsError
 
 Forward = Callable[..., Any]
 _QKV = ("q", "k", "v")
 _HF = ("hidden_states",)
+_HEADS_HINT = "choose the wrapper that gathers keys, the name without _ulysses, or a smaller cp or tp"
 _MASK_HINT = "pass a mask of this rank's queries over all keys, [batch, 1, queries, all keys], or none if it is causal"
 
 
@@ -91,6 +94,33 @@ def flex_qkv(
     return _flex(target_module, cp_mesh, note, _QKV)
 
 
+@inner_wrapper
+def sdpa_hf_ulysses(
+    target_module: nn.Module,
+    mesh: DeviceMesh,
+    tp_mesh: DeviceMesh | None,
+    cp_mesh: DeviceMesh | None,
+    ep_mesh: DeviceMesh | None,
+    note: Note = SILENT,
+) -> Forward:
+    """For any forward that calls scaled_dot_product_attention or, in transformers, eager attention; local heads have to
+    divide by cp."""
+    return _ulysses(target_module, cp_mesh, note)
+
+
+@inner_wrapper
+def sdpa_qkv_ulysses(
+    target_module: nn.Module,
+    mesh: DeviceMesh,
+    tp_mesh: DeviceMesh | None,
+    cp_mesh: DeviceMesh | None,
+    ep_mesh: DeviceMesh | None,
+    note: Note = SILENT,
+) -> Forward:
+    """For any forward that calls scaled_dot_product_attention; local heads have to divide by cp."""
+    return _ulysses(target_module, cp_mesh, note)
+
+
 def _sdpa(target: nn.Module, cp_mesh: DeviceMesh | None, note: Note, names: tuple[str, ...]) -> Forward:
     axis = _axis(target, cp_mesh, names)
     attend = GatheredAttention(axis, note, _window(target))
@@ -104,7 +134,26 @@ def _sdpa(target: nn.Module, cp_mesh: DeviceMesh | None, note: Note, names: tupl
     if kind == "sdpa":
         causal = _longer_than_one(attend, note)
         return _interface(target, GatheredInterface(registered_function(kind), axis, note, fit, causal), note)
-    raise CannotApply(
+    raise _other_attention(kind)
+
+
+def _ulysses(target: nn.Module, cp_mesh: DeviceMesh | None, note: Note) -> Forward:
+    axis = _axis(target, cp_mesh, ())
+    kind = implementation_of(target)
+    if kind is None:
+        attend = ExchangedAttention(axis, note)
+        return _watched(target, note, lambda: CatchPrimitive(attend), lambda: attend.calls)
+    if kind not in ("eager", "sdpa"):
+        raise _other_attention(kind)
+    if hasattr(target, "sinks"):
+        raise CannotApply("cannot exchange heads that have attention sinks", "write sdpa_hf")
+    function = eager_function(target) if kind == "eager" else registered_function(kind)
+    window = _window(target) if kind == "sdpa" else None
+    return _interface(target, ExchangedInterface(function or _none, axis, note, window), note)
+
+
+def _other_attention(kind: str) -> CannotApply:
+    return CannotApply(
         f"catches `sdpa` and `eager` attention; the module runs `{kind}`",
         "write flex_hf" if kind == "flex_attention" else "build the model with attn_implementation sdpa",
     )
@@ -145,7 +194,7 @@ def _flex(target: nn.Module, cp_mesh: DeviceMesh | None, note: Note, names: tupl
     return _watched(target, note, lambda: catch_flex(make), lambda: gathered.calls)
 
 
-def _interface(target: nn.Module, gathered: GatheredInterface, note: Note) -> Forward:
+def _interface(target: nn.Module, gathered: GatheredInterface | ExchangedInterface, note: Note) -> Forward:
     dispatch_to(target, gathered)
     return _watched(target, note, nullcontext, lambda: gathered.calls)
 
@@ -164,6 +213,8 @@ def _watched(
                 result = original(*args, **kwargs)
         except MaskError as error:
             raise BoundaryError(f"`{note.boundary}`: {error}", note.boundary, _MASK_HINT) from None
+        except HeadsError as error:
+            raise BoundaryError(f"`{note.boundary}`: {error}", note.boundary, _HEADS_HINT) from None
         if calls() == before:
             raise BoundaryError(
                 f"`{note.boundary}` made no attention call that its wrapper could catch: each rank would see its own "

@@ -159,13 +159,14 @@ class Output(dict):
 class Several(nn.Module):
     def __init__(self):
         super().__init__()
+        self.before = nn.Linear(8, 8)
         self.pair = Pair()
 
     def forward(self, hidden_states):
-        out = self.pair(hidden_states)
+        out = self.pair(self.before(hidden_states))
         assert isinstance(out, Output)
         assert out["nothing"] is None
-        return out["logits"] + out["other"]
+        return out["logits"] + out["other"] + out["extra"]
 
 
 class Pair(nn.Module):
@@ -175,7 +176,7 @@ class Pair(nn.Module):
 
     def forward(self, hidden_states):
         result = self.fc(hidden_states)
-        return Output(nothing=None, other=hidden_states * 2, logits=result)
+        return Output(nothing=None, other=hidden_states * 2, extra=hidden_states.detach() * 3, logits=result)
 
 
 SEVERAL = """
@@ -273,12 +274,12 @@ def test_a_loss_parallel_head_gives_logits_that_torch_can_take_a_parallel_loss_o
     assert on_ranks(2, _loss_parallel, mode) == [(True, True)] * 2
 
 
-def _data_parallel():
+def _data_parallel(mode):
     model = filled(Model())
     whole = copy.deepcopy(model)
     on = topology(dp=2, tp=2)
     meshes = build_meshes(on)
-    apply_plan(model, _plan(model, on=on), meshes)
+    apply_plan(model, _plan(model, on=on), meshes, mode=mode)
     batches = torch.randn(2, 3, 8)
     model(batches[meshes.axis("dp").rank]).square().sum().backward()
     whole(batches).square().sum().backward()
@@ -289,8 +290,9 @@ def _data_parallel():
     ]
 
 
-def test_gradients_of_all_batches_are_summed():
-    assert on_ranks(4, _data_parallel) == [[True] * 4] * 4
+@pytest.mark.parametrize("mode", ["local", "validate"])
+def test_gradients_of_all_batches_are_summed(mode):
+    assert on_ranks(4, _data_parallel, mode) == [[True] * 4] * 4
 
 
 def test_importing_the_package_imports_no_torch():

@@ -225,9 +225,11 @@ def _transformer(family, implementation, **more):
     return filled(getattr(transformers, f"{family}ForCausalLM")(config)).eval()
 
 
-def _attention(mode, family, implementation, masked, more, sizes, length=8):
+def _attention(mode, family, implementation, masked, more, sizes, length=8, wrapper="sdpa_hf"):
     model = _transformer(family, implementation, **more)
-    plan = plan_for(model, WRAPPED["self"].replace("self_attn", '"*.self_attn"'), topology(**sizes))
+    plan = plan_for(
+        model, WRAPPED["self"].replace("self_attn", '"*.self_attn"').replace("sdpa_hf", wrapper), topology(**sizes)
+    )
     inputs = {
         "input_ids": torch.randint(0, 32, (2, length), generator=torch.Generator().manual_seed(2)),
         "position_ids": torch.arange(length).expand(2, length),
@@ -254,6 +256,19 @@ def _attention(mode, family, implementation, masked, more, sizes, length=8):
 )
 def test_attention_of_transformers_sees_the_keys_of_all_ranks(family, implementation, masked, more):
     assert on_ranks(2, _attention, "local", family, implementation, masked, more, {"cp": 2}) == [{}] * 2
+
+
+@pytest.mark.parametrize(
+    "family, implementation, masked, more",
+    [
+        ("Llama", "sdpa", False, {}),
+        ("Llama", "eager", True, {}),
+        ("Mistral", "sdpa", False, {"sliding_window": 5}),
+    ],
+)
+def test_attention_of_transformers_exchanges_heads(family, implementation, masked, more):
+    jobs = ("local", family, implementation, masked, more, {"cp": 2}, 8, "sdpa_hf_ulysses")
+    assert on_ranks(2, _attention, *jobs) == [{}] * 2
 
 
 def test_one_position_a_rank_needs_a_mask():

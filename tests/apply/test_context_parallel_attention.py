@@ -12,6 +12,7 @@ from hplint.apply.attention import GatheredAttention
 from hplint.apply.attention_mask import MaskError, fit_mask
 from hplint.apply.ledger import Note
 from hplint.apply.mesh import MeshAxis, axis_of
+from hplint.apply.ulysses import ExchangedAttention
 
 pytestmark = RANKS
 BATCH, HEADS, LENGTH, DIM = 2, 4, 8, 6
@@ -58,7 +59,7 @@ CASES = {
 }
 
 
-def _compare(case):
+def _compare(case, ulysses=False):
     options, kv_heads = CASES[case]
     options = dict(options)
     axis = axis_of(_mesh())
@@ -74,7 +75,8 @@ def _compare(case):
     if whole is not None:
         options["attn_mask"] = whole if options["attn_mask"] == "all" else _part(whole, axis, -2)
     parts = [_part(t.detach(), axis, 2).requires_grad_() for t in (q, k, v)]
-    found = GatheredAttention(axis, window=window)(*parts, **options)
+    attend = ExchangedAttention(axis) if ulysses else GatheredAttention(axis, window=window)
+    found = attend(*parts, **options)
     found.backward(_part(upstream, axis, 2))
     torch.testing.assert_close(found, _part(expected, axis, 2))
     for part, tensor in zip(parts, (q, k, v), strict=True):
@@ -84,6 +86,21 @@ def _compare(case):
 @pytest.mark.parametrize("case", CASES)
 def test_cut_attention_equals_the_whole_one(case):
     on_ranks(2, _compare, case)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c != "window"])
+def test_exchanged_attention_equals_the_whole_one(case):
+    on_ranks(2, _compare, case, True)
+
+
+def _too_few_heads():
+    q, k = torch.randn(1, 4, 4, 6), torch.randn(1, 1, 4, 6)
+    _wrapped(Attention(), wrappers.sdpa_qkv_ulysses)(q, k, k)
+
+
+def test_heads_that_cp_does_not_divide_name_the_boundary():
+    with pytest.raises(RankError, match="`attn`: keys have 1 heads on this rank, which cp=2 does not divide"):
+        on_ranks(2, _too_few_heads)
 
 
 def test_causal_attention_over_four_ranks_equals_the_whole_one():

@@ -32,13 +32,21 @@ def make(model: str, plan: ApplyPlan | None = None, cp: int = 1) -> torch.nn.Mod
     return model_with_values(request, 0, torch.device("cpu"), attention)
 
 
-def verified(model: str, plan: str, mesh: dict[str, int], mode: str = "local", **flags: Any) -> dict[str, Any]:
+def verified(
+    model: str,
+    plan: str,
+    mesh: dict[str, int],
+    mode: str = "local",
+    ep: int = 1,
+    src: tuple[str, ...] = (),
+    **flags: Any,
+) -> dict[str, Any]:
     """Runs on each rank: check the plan (a file of fixtures/plans/apply, or text), apply it, compare."""
     from hplint.apply.live import resolve_plan
 
     torch.use_deterministic_algorithms(True)
     text = str(PLANS / plan) if "\n" not in plan else plan
-    resolved = resolve_plan(text, make(model, cp=mesh.get("cp", 1)), mesh, **flags)
+    resolved = resolve_plan(text, make(model, cp=mesh.get("cp", 1)), mesh, ep=ep, src=src, **flags)
     return verified_plan(model, resolved, mode)
 
 
