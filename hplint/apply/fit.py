@@ -100,7 +100,9 @@ def _ties(model: nn.Module, plan: ApplyPlan, laid: Mapping[str, AxisLayout]) -> 
         if known[one].shape != known[other].shape:
             yield f"{quote(one)} and {quote(other)} are tied but differ in shape"
         elif _cut(laid.get(one, {})) != _cut(laid.get(other, {})):
-            yield f"{quote(one)} and {quote(other)} are one parameter but are laid out differently"
+            bare = next((n for n in (one, other) if n not in laid), None)
+            advice = f": write an entry for {quote(bare.rpartition('.')[0])}, which no boundary covers" if bare else ""
+            yield f"{quote(one)} and {quote(other)} are one parameter but are laid out differently{advice}"
 
 
 def _cut(layout: AxisLayout) -> dict[str, object]:

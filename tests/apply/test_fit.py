@@ -69,7 +69,10 @@ def test_tied_parameters_have_to_be_laid_out_alike():
     model.embed = nn.Embedding(8, 4)
     model.fc.weight = model.embed.weight
     message = _refusal(ApplyBoundary("embed", params={"weight": {"tp": shard(0)}}), model=model)
-    assert "`embed.weight` and `fc.weight` are one parameter but are laid out differently" in message
+    assert (
+        "`embed.weight` and `fc.weight` are one parameter but are laid out differently: write an entry for `fc`"
+        in message
+    )
 
 
 def test_two_boundaries_cannot_lay_out_one_parameter():

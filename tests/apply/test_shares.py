@@ -14,15 +14,14 @@ def _plan(*boundaries, **more):
     return ApplyPlan(tuple(boundaries), topology(tp=2), **more)
 
 
+FLOW = {"in_src": {"x": WHOLE}, "in_dst": {"x": WHOLE}}
+NORM = ApplyBoundary("norm", params={"weight": WHOLE}, out_src={"y": WHOLE}, out_dst={"y": WHOLE}, **FLOW)
+
+
 def _attention(**more):
     params = {"q.weight": {"tp": shard(0)}, "o.weight": {"tp": shard(1)}}
-    flow = {"in_src": {"x": WHOLE}, "in_dst": {"x": WHOLE}}
-    return ApplyBoundary("attn", params=params, out_src={"output": {"tp": PARTIAL}}, out_dst={"output": WHOLE}, **flow, **more)  # fmt: skip  # noqa: E501
-
-
-NORM = ApplyBoundary(
-    "norm", params={"weight": WHOLE}, in_src={"x": WHOLE}, in_dst={"x": WHOLE}, out_src={"y": WHOLE}, out_dst={"y": WHOLE}
-)  # fmt: skip
+    out = {"out_src": {"output": {"tp": PARTIAL}}, "out_dst": {"output": WHOLE}}
+    return ApplyBoundary("attn", params=params, **FLOW, **out, **more)
 
 
 def _axes(plan, *more):
