@@ -49,6 +49,11 @@ class ExpertWeights:
         parts = torch.split(tokens, list(counts))
         return torch.cat([self._one(part, [w[i] for w in weights], down[i]) for i, part in enumerate(parts)])
 
+    def fits_grouped(self) -> bool:
+        """Whether one kernel can do all experts by itself: it wants rows of whole 16 bytes."""
+        weights = [self._weight(name) for name in (*self.first, self.down)]
+        return all(w.is_cuda and w.dtype == torch.bfloat16 and not any(n % 8 for n in w.shape[1:]) for w in weights)
+
     def _one(self, tokens: Tensor, weights: list[Tensor], down: Tensor) -> Tensor:
         hidden = torch.cat([self._linear(tokens, w) for w in weights], dim=-1)
         return self._linear(self.gate(hidden), down)

@@ -146,7 +146,7 @@ def _compute(
         k = routing.experts.shape[1]
         exchange = plan_exchange(routing.experts.flatten(), count, axis, note)
         arrived = exchange.dispatch(tokens.repeat_interleave(k, dim=0))
-        made = weights.run(arrived, exchange.counts, _is_grouped(grouped, arrived))
+        made = weights.run(arrived, exchange.counts, weights.fits_grouped() if grouped is None else grouped)
         copies = exchange.combine(made).view(*routing.experts.shape, -1)
         result = (copies * routing.weights.unsqueeze(-1)).sum(1).to(hidden_states.dtype)
         result = result.view(hidden_states.shape)
@@ -209,7 +209,3 @@ def _shared(module: nn.Module, hidden_states: Tensor) -> Tensor:
     result: Tensor = getattr(module, name)(hidden_states)
     gate = getattr(module, "shared_expert_gate", None)
     return result if gate is None else torch.sigmoid(gate(hidden_states)) * result
-
-
-def _is_grouped(wanted: bool | None, tokens: Tensor) -> bool:
-    return wanted if wanted is not None else tokens.is_cuda and tokens.dtype == torch.bfloat16

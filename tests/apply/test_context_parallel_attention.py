@@ -19,8 +19,8 @@ BATCH, HEADS, LENGTH, DIM = 2, 4, 8, 6
 NOTE = Note(None, "attn", "attention")
 
 
-def _mesh():
-    return init_device_mesh("cpu", (torch.distributed.get_world_size(),), mesh_dim_names=("cp",))
+def _mesh(device="cpu"):
+    return init_device_mesh(device, (torch.distributed.get_world_size(),), mesh_dim_names=("cp",))
 
 
 def _part(tensor, axis, dim):
@@ -59,10 +59,14 @@ CASES = {
 }
 
 
-def _compare(case, ulysses=False):
+def _compare(case, ulysses=False, device="cpu"):
+    with torch.device(device):
+        _compare_on(case, ulysses, axis_of(_mesh(device)))
+
+
+def _compare_on(case, ulysses, axis):
     options, kv_heads = CASES[case]
     options = dict(options)
-    axis = axis_of(_mesh())
     (q, k, v), upstream = _inputs(kv_heads)
     masks = {"rows": _padding(), "all": _padding(), "float": torch.randn(1, 1, LENGTH, LENGTH)}
     whole = masks.get(options.get("attn_mask"))
@@ -105,6 +109,13 @@ def test_heads_that_cp_does_not_divide_name_the_boundary():
 
 def test_causal_attention_over_four_ranks_equals_the_whole_one():
     on_ranks(4, _compare, "causal")
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
+@pytest.mark.parametrize("ulysses", [False, True])
+@pytest.mark.parametrize("case", ["causal", "masked", "grouped heads"])
+def test_cut_attention_equals_the_whole_one_on_cuda(case, ulysses):
+    on_ranks(2, _compare, case, ulysses, "cuda", backend="nccl")
 
 
 def test_masks_that_leave_keys_of_other_ranks_out_are_refused():

@@ -25,8 +25,8 @@ RECIPES = {
 NOTE = Note(None, "mlp", "tokens")
 
 
-def _mesh():
-    return init_device_mesh("cpu", (torch.distributed.get_world_size(),), mesh_dim_names=("ep",))
+def _mesh(device="cpu"):
+    return init_device_mesh(device, (torch.distributed.get_world_size(),), mesh_dim_names=("ep",))
 
 
 def _factory(recipe, module, mesh, **keywords):
@@ -53,9 +53,13 @@ def _expert_gradient(whole, name):
     return whole.experts.get_parameter(name).grad
 
 
-def _compare(family, alike, keywords):
+def _compare(family, alike, keywords, device="cpu"):
+    with torch.device(device):
+        _compare_on(_mesh(device), family, alike, keywords)
+
+
+def _compare_on(mesh, family, alike, keywords):
     """``alike``: all ranks have the same tokens. Then each has a share of the gradient, as the boundary hands it in."""
-    mesh = _mesh()
     axis = axis_of(mesh)
     whole, cut = block(family), _cut(block(family), axis)
     torch.manual_seed(5)
@@ -101,6 +105,12 @@ def test_four_ranks_with_one_expert_each_give_the_same():
 
 def test_one_kernel_for_all_experts_gives_the_same():
     on_ranks(2, _compare, "qwen3", False, {"use_grouped_gemm": True})
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_exchanged_tokens_give_what_one_rank_gives_on_cuda(family):
+    on_ranks(2, _compare, family, False, {}, "cuda", backend="nccl")
 
 
 def _all_to_one():
