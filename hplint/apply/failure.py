@@ -8,8 +8,8 @@ from hplint.apply.errors import BoundaryError
 from hplint.apply.place import spell_place
 from hplint.errors import HplintError
 
-OWN_FAULT = 3
-WRONG_REQUEST = 2
+FOUND, WRONG_REQUEST = 1, 2
+"""Exit codes of the command line."""
 
 
 class RankFailed(HplintError):

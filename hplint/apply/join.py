@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from hplint.apply.failure import WRONG_REQUEST, failure_of
+from hplint.apply.failure import FOUND, WRONG_REQUEST, failure_of
 from hplint.apply.place import Place, spell_place
 from hplint.apply.request import ApplyRequest
 from hplint.apply.torchrun import own_rank
@@ -19,7 +19,7 @@ _PATIENCE = 5.0
 
 
 class Ended(HplintError):
-    """Another rank has told what is wrong: this one leaves in silence with the same exit code."""
+    """Another rank tells what is wrong: this one leaves in silence with the same exit code."""
 
     def __init__(self, exit_code: int) -> None:
         super().__init__("")
@@ -29,56 +29,78 @@ class Ended(HplintError):
 def join(decide: Callable[[], ApplyRequest | int], time_limit: float) -> dict[str, Any]:
     """Join the running group and do what rank 0 decides: a request, or the exit code of a plan that is refused.
 
-    The machine output, on every rank. Raises Ended where rank 0 refuses, RankFailed where this rank fails.
+    The machine output, on the rank that is to tell it. Raises Ended on the others, and on all where rank 0 refuses;
+    RankFailed on the first rank that fails.
     """
     place = Place()
     with _standard_output_aside(), _limited(time_limit, place):
+        group = _Group(place)
         try:
-            return _join(decide, time_limit, place)
+            result = group.run(decide, time_limit)
         except Ended:
             raise
         except BaseException as error:
             failure = failure_of(error, own_rank(), time.time(), place.phase, place.boundary)
             if failure.lost_peer:
                 time.sleep(_PATIENCE)
-            if failure.common and own_rank():
+            if not group.tells():
                 raise Ended(failure.exit_code) from None
             raise failure.error() from error
+        fault = bool((result.get("verified") or {}).get("fault"))
+        if group.tells() if fault else own_rank() == 0:
+            return result
+        raise Ended(0 if (result.get("verified") or {}).get("agrees", True) else FOUND)
 
 
-def _join(decide: Callable[[], ApplyRequest | int], time_limit: float, place: Place) -> dict[str, Any]:
-    try:
-        import torch
-        import torch.distributed as dist
-    except ImportError as error:
-        raise RequestError(f"torch cannot be imported: {error}") from None
-    from hplint.apply.job import run_job
-    from hplint.model.read_files import no_network
+class _Group:
+    """The process group of torchrun."""
 
-    rank, local = int(os.environ["RANK"]), int(os.environ.get("LOCAL_RANK", "0"))
-    beside = int(os.environ.get("LOCAL_WORLD_SIZE", os.environ["WORLD_SIZE"]))
-    place.at("joining the process group")
-    backend = "nccl" if torch.cuda.is_available() and torch.cuda.device_count() >= beside else "gloo"
-    if backend == "nccl":
-        torch.cuda.set_device(local)
-    wait = timedelta(seconds=time_limit + 30)
-    dist.init_process_group(backend, timeout=wait)
-    place.at("checking the plan")
-    decided: list[Any] = [None]
-    if rank == 0:
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.store: Any = None
+
+    def tells(self) -> bool:
+        """Whether this rank is the first to have something to tell."""
         try:
-            decided = [decide()]
-        except HplintError as error:
-            dist.broadcast_object_list([error.exit_code])
-            raise
-    dist.broadcast_object_list(decided)
-    if isinstance(decided[0], int):
-        raise Ended(decided[0])
-    no_network()
-    result = run_job(decided[0], place)
-    if not (result.get("verified") or {}).get("fault"):
-        dist.barrier()
-    return result
+            return self.store is None or bool(self.store.add("hplint/told", 1) == 1)
+        except RuntimeError:  # the rank that kept the store is gone
+            return False
+
+    def run(self, decide: Callable[[], ApplyRequest | int], time_limit: float) -> dict[str, Any]:
+        """Join, wait for what rank 0 decides, do it."""
+        try:
+            import torch
+            import torch.distributed as dist
+            from torch.distributed.rendezvous import rendezvous
+        except ImportError as error:
+            raise RequestError(f"torch cannot be imported: {error}") from None
+        from hplint.apply.job import run_job
+        from hplint.model.read_files import no_network
+
+        self.place.at("joining the process group")
+        beside = int(os.environ.get("LOCAL_WORLD_SIZE", os.environ["WORLD_SIZE"]))
+        backend = "nccl" if torch.cuda.is_available() and torch.cuda.device_count() >= beside else "gloo"
+        if backend == "nccl":
+            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+        wait = timedelta(seconds=time_limit + 30)
+        self.store, rank, size = next(rendezvous("env://", timeout=wait))
+        dist.init_process_group(backend, store=self.store, rank=rank, world_size=size, timeout=wait)
+        self.place.at("checking the plan")
+        decided: list[Any] = [None]
+        if rank == 0:
+            try:
+                decided = [decide()]
+            except HplintError as error:
+                dist.broadcast_object_list([error.exit_code])
+                raise
+        dist.broadcast_object_list(decided)
+        if isinstance(decided[0], int):
+            raise Ended(decided[0])
+        no_network()
+        result = run_job(decided[0], self.place)
+        if not (result.get("verified") or {}).get("fault"):
+            dist.barrier()
+        return result
 
 
 @contextmanager

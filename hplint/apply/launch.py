@@ -103,9 +103,10 @@ class _Ranks:
 
     def _answer(self, statuses: dict[int, int]) -> dict[str, Any]:
         results = {r: value for r in range(self.count) if (value := self._read("result", r))}
-        told = [v for v in results.values() if (v.get("verified") or {}).get("fault")]
+        told = [r for r, v in results.items() if (v.get("verified") or {}).get("fault")]
         if told:
-            return told[0]
+            results[told[0]]["verified"]["fault"]["ranks"] = told
+            return results[told[0]]
         if not statuses and 0 in results:
             return results[0]
         words = {r: Failure(**value) for r in range(self.count) if (value := self._read("failure", r))}

@@ -28,7 +28,7 @@ from hplint.errors import HplintError, RequestError
 class Fault:
     """Why the sharded model did not come to its outputs. ``boundary`` is the FQN where it stopped, or ``behind`` which
     it did, None before the first one; ``declared`` and ``actual`` (axis -> placement) tell a layout that validate mode
-    did not find."""
+    did not find. ``ranks`` are those that told it."""
 
     message: str
     boundary: str | None
@@ -36,6 +36,7 @@ class Fault:
     actual: Mapping[str, str] = field(default_factory=dict)
     hint: str = ""
     behind: bool = False
+    ranks: list[int] = field(default_factory=lambda: [dist.get_rank()])
 
 
 @dataclass(slots=True)

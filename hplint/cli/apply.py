@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 from hplint.apply.request import TIME_LIMIT, ApplyOptions, ApplyRequest, apply_request, check_options
 from hplint.apply.torchrun import own_rank, running_ranks
 from hplint.cli.status import CLEAN, FOUND, WRONG_REQUEST
+from hplint.errors import RequestError
 from hplint.lint.request import Request, Run
 from hplint.report.deliver import Wishes, deliver
 from hplint.report.writer import Writer, write_file
 
 
 class Voice(NamedTuple):
-    """Where the command speaks. Under torchrun the other ranks have none."""
+    """Where the command speaks, and how."""
 
     wishes: Wishes
     out: Writer
@@ -22,14 +23,17 @@ class Voice(NamedTuple):
 def apply_plan(asked: Request, given: dict[str, Any], wishes: Wishes, out: Writer, err: Writer) -> int:
     """Check, apply, report; the exit code."""
     running = running_ranks()
-    if own_rank():
-        out, err = Writer(None), Writer(None)
     options = _options(given)
-    check_options(options, given, wishes.outputs.formats, running is not None)
-    if options.applier == "hyper_parallel":
-        from hplint.apply.hyper_parallel import require_hyper_parallel
+    try:
+        check_options(options, given, wishes.outputs.formats, running is not None)
+        if options.applier == "hyper_parallel":
+            from hplint.apply.hyper_parallel import require_hyper_parallel
 
-        require_hyper_parallel()
+            require_hyper_parallel()
+    except RequestError as error:
+        if own_rank():  # rank 0 tells it
+            return error.exit_code
+        raise
     voice = Voice(wishes, out, err)
     if running is not None:
         from hplint.apply.join import Ended, join

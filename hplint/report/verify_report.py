@@ -21,7 +21,7 @@ def verify_report(result: Mapping[str, Any], style: Style, verbose: bool = False
         yield f"{style.paint('Verified', 'good')} {path}: the sharded {on} computes what the unsharded one does."
     elif verified["fault"]:
         yield f"{style.paint('error:', 'error')} {path}: the sharded {on} does not run through."
-        yield from _fault(verified["fault"], style)
+        yield from _fault(verified["fault"], result["ranks"], style)
     else:
         yield f"{style.paint('error:', 'error')} {path}: the sharded {on} differs from the unsharded one."
     yield from _first(verified, style)
@@ -41,8 +41,12 @@ def _first(verified: Mapping[str, Any], style: Style) -> Iterator[str]:
     yield f"  {words} {style.paint(printable(first or '(the root module)', style), 'strong')}{place}"
 
 
-def _fault(fault: Mapping[str, Any], style: Style) -> Iterator[str]:
-    yield f"  {printable(fault['message'], style)}"
+def _fault(fault: Mapping[str, Any], ranks: int, style: Style) -> Iterator[str]:
+    told = fault["ranks"]
+    alone = (
+        f"on {plural(len(told), 'rank')} of {ranks} ({', '.join(map(str, told[:8]))}): " if len(told) < ranks else ""
+    )
+    yield f"  {alone}{printable(fault['message'], style)}"
     for axis, declared in fault["declared"].items():
         yield f"  axis {axis}: declared {declared}, actual {fault['actual'].get(axis, 'replicate')}"
     if fault["hint"]:
