@@ -41,7 +41,7 @@ def expert_parallel(
 
     ``use_grouped_gemm`` runs a rank's experts in one kernel; left out, it does so for bfloat16 on CUDA.
     """
-    return _compute(module, ep_mesh, note, use_grouped_gemm, any(hasattr(module, n) for n in _SHARED))
+    return _compute(module, ep_mesh, note, use_grouped_gemm, any(getattr(module, n, None) is not None for n in _SHARED))
 
 
 @local_compute

@@ -132,6 +132,7 @@ def _sdpa(target: nn.Module, cp_mesh: DeviceMesh | None, note: Note, names: tupl
         # Without a mask eager attention sees all keys.
         return _interface(target, GatheredInterface(eager_function(target) or _none, axis, note, fit), note)
     if kind == "sdpa":
+        _refuse_chunks(target)
         causal = _longer_than_one(attend, note)
         return _interface(target, GatheredInterface(registered_function(kind), axis, note, fit, causal), note)
     raise _other_attention(kind)
@@ -147,6 +148,8 @@ def _ulysses(target: nn.Module, cp_mesh: DeviceMesh | None, note: Note) -> Forwa
         raise _other_attention(kind)
     if hasattr(target, "sinks"):
         raise CannotApply("cannot exchange heads that have attention sinks", "write sdpa_hf")
+    if kind == "sdpa":
+        _refuse_chunks(target)
     function = eager_function(target) if kind == "eager" else registered_function(kind)
     window = _window(target) if kind == "sdpa" else None
     return _interface(target, ExchangedInterface(function or _none, axis, note, window), note)
@@ -180,7 +183,7 @@ def _flex(target: nn.Module, cp_mesh: DeviceMesh | None, note: Note, names: tupl
     if kind == "flex_attention":
 
         def fit(mask: Any, queries: int, local_keys: int) -> Any:
-            whole = fit_for(axis) if hasattr(mask, "dim") else gathered.fit
+            whole = fit_for(axis) if isinstance(mask, Tensor) else gathered.fit
             return whole(mask, queries, local_keys)
 
         return _interface(target, GatheredInterface(registered_function(kind), axis, note, fit), note)
@@ -251,6 +254,17 @@ def _window(target: nn.Module) -> int | None:
         return None
     window = getattr(target, "sliding_window", getattr(config, "sliding_window", None))
     return window if isinstance(window, int) and window > 0 else None
+
+
+def _refuse_chunks(target: nn.Module) -> None:
+    """Where the rank's slice is shorter than a chunk, transformers leaves the mask out, and the chunks with it."""
+    kinds = getattr(getattr(target, "config", None), "layer_types", None)
+    number = getattr(target, "layer_idx", None)
+    if kinds and isinstance(number, int) and number < len(kinds) and kinds[number] == "chunked_attention":
+        raise CannotApply(
+            "cannot tell the chunks of chunked attention, whose mask `sdpa` may leave out",
+            "build the model with attn_implementation eager",
+        )
 
 
 def _none(*args: Any, **kwargs: Any) -> Any:

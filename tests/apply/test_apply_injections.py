@@ -271,6 +271,13 @@ def test_attention_of_transformers_exchanges_heads(family, implementation, maske
     assert on_ranks(2, _attention, *jobs) == [{}] * 2
 
 
+@pytest.mark.parametrize("wrapper", ["sdpa_hf", "sdpa_hf_ulysses"])
+def test_chunked_attention_whose_mask_may_be_left_out_is_refused(wrapper):
+    more = {"layer_types": ["full_attention", "chunked_attention"]}
+    with pytest.raises(RankError, match=r"layers\.1\.self_attn.* cannot tell the chunks of chunked attention"):
+        on_ranks(2, _attention, "local", "Qwen2", "sdpa", False, more, {"cp": 2}, 8, wrapper)
+
+
 def test_one_position_a_rank_needs_a_mask():
     with pytest.raises(RankError, match="has one position of the sequence on this rank"):
         on_ranks(2, _attention, "local", "Llama", "sdpa", False, {}, {"cp": 2}, 2)

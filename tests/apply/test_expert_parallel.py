@@ -190,3 +190,14 @@ def _dropping_shared_experts():
 def test_a_recipe_never_drops_shared_experts_in_silence():
     with pytest.raises(RankError, match="runs routed experts alone, but the module has `shared_experts`"):
         on_ranks(2, _dropping_shared_experts)
+
+
+def _with_an_absent_shared_expert():
+    mesh = _mesh()
+    module = _cut(block("mixtral"), axis_of(mesh))
+    module.shared_expert = None
+    return _factory(experts.expert_parallel, module, mesh)(module, torch.zeros(1, 2, HIDDEN))
+
+
+def test_a_shared_expert_that_is_not_there_is_not_called():
+    assert all(result.shape == (1, 2, HIDDEN) for result in on_ranks(2, _with_an_absent_shared_expert))
