@@ -71,7 +71,7 @@ def check_options(
     options: ApplyOptions, given: Mapping[str, Any], formats: tuple[str, ...], under_torchrun: bool
 ) -> None:
     """Raise RequestError for options that make no sense together. ``given`` are those of the whole command."""
-    for name in ("fix", "diff", "show_files", "statistics"):
+    for name in ("fix", "diff", "show_files", "statistics", "add_ignore", "write_baseline"):
         if given.get(name):
             raise RequestError(f"--{name.replace('_', '-')} and --apply exclude each other")
     if wrong := [f for f in formats if f not in ("full", "json")]:

@@ -48,6 +48,10 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
 
     Exits with 0 when all is well, 1 when something was found, 2 when the request is wrong, 3 for a fault of hplint.
     """
+    if given["apply"] and given["watch"]:
+        from hplint.errors import RequestError
+
+        raise RequestError("--watch and --apply exclude each other")
     if given.pop("watch"):
         from hplint.cli.watch import watch
 
@@ -59,7 +63,8 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
     from hplint.report.formats import choose_outputs
     from hplint.report.writer import Writer
 
-    if not given["apply"] and (alone := next((n for n in APPLYING if given[n] not in (None, False)), None)):
+    alone = next((n for n in APPLYING if given[n] is not None and given[n] is not False), None)
+    if alone and not given["apply"]:
         from hplint.errors import RequestError
 
         name = alone.replace("_", "-")
@@ -73,19 +78,19 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
         writer.lines(d.source.path for d in found.documents)
         return 0
     unsafe, counting = given["unsafe_fixes"], given["statistics"]
-    configured = asked.config.output_format if asked.config else None
+    configured = asked.config.output_format if asked.config and not given["apply"] else None
     outputs = choose_outputs(given["output_format"], given["output_file"], configured, counting)
     wishes = Wishes(outputs, counting, given["quiet"], given["verbose"], unsafe, asked.use_cache)
     errors = Writer(sys.stderr, given["color"])
     fail_on = given["fail_on"] or (asked.config and asked.config.fail_on) or "warning"
-    if given["add_ignore"] or given["write_baseline"] or given["reason"] is not None:
-        from hplint.cli.accepting import accept
-
-        return accept(asked, given, wishes, fail_on, writer, errors)
     if given["apply"]:
         from hplint.cli.apply import apply_plan
 
         return apply_plan(asked, given, wishes, writer, errors)
+    if given["add_ignore"] or given["write_baseline"] or given["reason"] is not None:
+        from hplint.cli.accepting import accept
+
+        return accept(asked, given, wishes, fail_on, writer, errors)
     if given["fix"] or given["diff"]:
         from hplint.cli.fixing import fix_plans, show_diff
 
