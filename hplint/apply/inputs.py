@@ -144,7 +144,7 @@ def _to(value: Any, device: torch.device) -> Any:
     return value.to(device) if isinstance(value, Tensor) else value
 
 
-def given_inputs(named: str, src: tuple[str, ...], device: torch.device) -> Inputs:
+def given_inputs(named: str, src: tuple[str, ...]) -> Inputs:
     """Inputs from the user's function: a dict of keyword arguments, or a pair of it and a dict of layouts (input ->
     axis -> placement as plans spell it). Raises RequestError."""
     function = _find(named, src)
@@ -161,8 +161,7 @@ def given_inputs(named: str, src: tuple[str, ...], device: torch.device) -> Inpu
     if not tensors:
         raise RequestError(f"--inputs: {quote(named)} returned no tensor")
     length = next((t.shape[1] for t in tensors if t.dim() > 1), None)
-    whole = {name: _to(value, device) for name, value in values.items()}
-    return Inputs(whole, tensors[0].shape[0], length, {n: _layout(n, v) for n, v in layouts.items()})
+    return Inputs(dict(values), tensors[0].shape[0], length, {n: _layout(n, v) for n, v in layouts.items()})
 
 
 def _layout(name: str, written: Any) -> dict[str, Placement]:

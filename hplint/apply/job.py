@@ -6,14 +6,15 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 
 from hplint.apply.applied import Applied
 from hplint.apply.applier import Mode, apply_plan
+from hplint.apply.inputs import Inputs, given_inputs
 from hplint.apply.mesh import Meshes, build_meshes, device_of
 from hplint.apply.place import Place
 from hplint.apply.probe import local
-from hplint.apply.request import ApplyRequest
+from hplint.apply.request import ApplyOptions, ApplyRequest
 from hplint.resolve.topology import Topology
 
 
@@ -72,16 +73,27 @@ def _mode(request: ApplyRequest) -> Mode:
 
 
 def _verify(request: ApplyRequest, meshes: Meshes, place: Place) -> dict[str, Any]:
-    from hplint.apply.inputs import given_inputs
     from hplint.apply.verify import verify
 
     options = request.options
     place.at("making the inputs")
-    inputs = given_inputs(options.inputs, request.plan.src, device_of(meshes)) if options.inputs else None
+    inputs = _given_inputs(options, request.plan.src, device_of(meshes)) if options.inputs else None
     found = verify(lambda: _make(request, meshes), request.plan, meshes, _mode(request), options.seed, inputs, place)
     first = found.fault.boundary if found.fault else found.first
     boundary = request.plan.boundary(first) if first is not None else None
     return found.to_json() | {"place": boundary.place if boundary else ""}
+
+
+def _given_inputs(options: ApplyOptions, src: tuple[str, ...], device: torch.device) -> Inputs:
+    """The user's inputs as rank 0 makes them: what is drawn at random would differ on each rank."""
+    made: list[Any] = [None]
+    if dist.get_rank() == 0:
+        torch.manual_seed(options.seed)
+        made = [given_inputs(str(options.inputs), src)]
+    dist.broadcast_object_list(made)
+    inputs: Inputs = made[0]
+    inputs.values = {n: v.to(device) if isinstance(v, Tensor) else v for n, v in inputs.values.items()}
+    return inputs
 
 
 def _applied(model: nn.Module, applied: Applied) -> dict[str, Any]:

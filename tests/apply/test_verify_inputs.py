@@ -77,11 +77,26 @@ def test_inputs_of_ones_own_come_from_a_function_with_layouts_where_it_gives_the
         "def fails(): raise ValueError('no data')\n",
         encoding="utf-8",
     )
-    inputs = given_inputs("mine:some", (str(tmp_path),), CPU)
+    inputs = given_inputs("mine:some", (str(tmp_path),))
     assert (inputs.batch, inputs.length, inputs.layouts) == (2, 8, {"x": {"cp": shard(1)}})
     for name, told in (("none", "returned a list"), ("fails", "raised ValueError: no data"), ("nil", "no function")):
         with pytest.raises(RequestError, match=told):
-            given_inputs(f"mine:{name}", (str(tmp_path),), CPU)
+            given_inputs(f"mine:{name}", (str(tmp_path),))
+
+
+def _drawn(folder):
+    from hplint.apply.job import _given_inputs
+    from hplint.apply.request import ApplyOptions
+
+    torch.manual_seed(torch.distributed.get_rank())
+    return _given_inputs(ApplyOptions(inputs="drawn:some"), (folder,), CPU).values["x"]
+
+
+def test_inputs_that_are_drawn_at_random_are_the_same_on_every_rank(tmp_path):
+    text = "import os, torch\ntorch.manual_seed(os.getpid())\ndef some(): return {'x': torch.randn(2, 8)}\n"
+    (tmp_path / "drawn.py").write_text(text, encoding="utf-8")
+    one, other = on_ranks(2, _drawn, str(tmp_path))
+    assert torch.equal(one, other)
 
 
 def _local(layouts, taken):
