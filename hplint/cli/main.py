@@ -17,6 +17,7 @@ from hplint.text.wording import listing
 COMMANDS = {
     "check": ("hplint.cli.check:check", "Check plans (this is what hplint PATHS does)."),
     "plan": ("hplint.cli.plan:plan", "Show what a plan comes to."),
+    "report": ("hplint.cli.report:report", "Write a plan as an HTML page."),
     "model": ("hplint.cli.model:model", "Show or write the module tree of a model."),
     "explain": ("hplint.cli.explain:explain", "Explain a rule: what it reports, why, and what to do."),
     "rules": ("hplint.cli.rules:rules", "List all rules, or run the pages of a package of rules."),

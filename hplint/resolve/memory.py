@@ -124,11 +124,12 @@ def _parameter(
             unsized.add(axis)
             continue
         stacked = path in boundary.ep_stack
-        cuts.append((axis, placement.dim))
         if stacked and placement.dim == 0:
             share /= size
+            cuts.append((axis, placement.dim))
             continue
         dim = placement.dim - 1 if stacked else placement.dim
         if -len(shape) <= dim < len(shape):
             shape[dim] = ceil(shape[dim] / size)
+            cuts.append((axis, placement.dim))
     return ParameterMemory(name, whole, round(prod(shape) * item * share), tuple(cuts), boundary.fqn)

@@ -1,0 +1,232 @@
+"""The page of hplint report in a browser: what a reader does, at 100,000 modules."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hplint.derive.derive import derive_boundaries
+from hplint.front.read import read_document
+from hplint.lint.registry import Registry
+from hplint.lint.request import CheckedPlan, Run
+from hplint.lint.run import Engine, fingerprint
+from hplint.lint.select import Selection
+from hplint.model.tree import ModuleClass, ModuleTree, Node, Tensor
+from hplint.report.page_data import page_data
+from hplint.report.plan_page import plan_page
+from hplint.resolve.topology import Topology
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+    pytest.mark.xdist_group("browser"),
+]
+LAYERS, EXPERTS = 61, 409
+PLAN = """\
+plan_overrides:
+- match: model.layers.*.mlp
+  out_dst: {tp: shard(1)}
+- match: model.layers.7.self_atn
+  out_dst: auto
+- match: model.layers.3.mlp
+  params: {"<img src=x onerror=document.title='owned'>": {tp: shard(0)}}
+"""
+
+
+def large_tree() -> ModuleTree:
+    """61 layers of 409 experts with three projections each: 100,289 modules."""
+    linear = ModuleClass("torch.nn.modules.linear.Linear", ("torch.nn.modules.module.Module",), ())
+    names = ("Large", "Model", "Layers", "Layer", "Attention", "Moe", "Experts", "Expert")
+    classes = (linear, *(ModuleClass(f"zoo.{name}", (), ()) for name in names))
+    weight = {"weight": Tensor((512, 512), "bfloat16", True)}
+    nodes = [
+        Node(0, weight, {}, {}, ()),
+        Node(8, {}, {}, {}, (("gate_proj", 0), ("up_proj", 0), ("down_proj", 0))),
+        Node(7, {}, {}, {}, tuple((str(i), 1) for i in range(EXPERTS))),
+        Node(6, {}, {}, {}, (("experts", 2),)),
+        Node(5, {}, {}, {}, tuple((f"{n}_proj", 0) for n in "qkvo")),
+        Node(4, {}, {}, {}, (("self_attn", 4), ("mlp", 3))),
+        Node(3, {}, {}, {}, tuple((str(i), 5) for i in range(LAYERS))),
+        Node(2, {}, {}, {}, (("embed_tokens", 0), ("layers", 6))),
+        Node(1, {}, {}, {}, (("model", 7), ("lm_head", 0))),
+    ]
+    return ModuleTree(classes=classes, nodes=tuple(nodes), root=8, aliases={}, ties=(), config={"hidden_size": 512})
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tree = large_tree()
+    document = read_document("plans/large.yaml", PLAN.encode())
+    (plan,) = document.plans
+    checked = []
+    for tp in (2, 4):
+        topology = Topology(tp=tp, cp=1, ep=1, dp=2, mesh={"dp": 2, "tp": tp}, sequence_parallel=True)
+        found, resolved = Engine(Registry(), Selection(), derive_boundaries).check(plan, tree, topology)
+        checked.append(CheckedPlan("plans/large.yaml", plan, topology, "zoo:large", tree, resolved, tuple(found)))
+    run = Run(1, tuple(fingerprint(list(checked[0].diagnostics))), tuple(checked))
+    path = tmp_path_factory.mktemp("page") / "plan.html"
+    path.write_text(plan_page(page_data(run, 1, 4096)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser: object, file: Path) -> Iterator["Page"]:
+    """The page, opened afresh. Whatever it complains of, and whatever it loads, fails the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 860})  # type: ignore[attr-defined]
+    opened = context.new_page()
+    trouble: list[str] = []
+    opened.on("console", lambda message: trouble.append(message.text))
+    opened.on("pageerror", lambda error: trouble.append(str(error)))
+    opened.on("request", lambda request: None if request.url.startswith("file:") else trouble.append(request.url))
+    opened.goto(file.as_uri())
+    yield opened
+    context.close()
+    assert trouble == []
+
+
+def chosen(page: "Page") -> str:
+    return page.locator("#tree [aria-selected=true] .name").inner_text()
+
+
+def count(page: "Page") -> str:
+    return page.locator("#count").inner_text()
+
+
+def counted(page: "Page", text: str) -> None:
+    playwright.expect(page.locator("#count")).to_contain_text(text)
+
+
+def test_it_opens_with_100_000_modules(page: "Page", file: Path) -> None:
+    assert count(page) == "100,289 modules"
+    assert page.locator("h1").inner_text() == "plans/large.yaml"
+    assert page.locator(".row").count() < 60
+    assert file.stat().st_size < 300_000
+
+
+def test_a_click_on_the_arrow_opens_a_module(page: "Page") -> None:
+    before = page.locator(".row").count()
+    page.locator(".row", has_text="layers").locator(".twist").click()
+    assert page.locator(".row").count() > before
+    assert page.locator(".row[aria-expanded=true]", has_text="layers").count() == 1
+
+
+def test_the_arrow_keys_walk_the_tree(page: "Page") -> None:
+    page.locator("#tree").focus()
+    page.keyboard.press("Home")
+    assert chosen(page) == "Large"
+    page.keyboard.press("ArrowRight")
+    assert chosen(page) == "model"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert chosen(page) == "layers"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert chosen(page) == "0"
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert chosen(page) == "layers"
+    assert page.locator("#tree").get_attribute("aria-activedescendant")
+    page.keyboard.press("End")
+    assert chosen(page) == "lm_head"
+
+
+def test_the_search_finds_among_all_modules(page: "Page") -> None:
+    page.keyboard.press("/")
+    page.keyboard.type("experts.408.gate")
+    counted(page, "61 of")
+    assert count(page) == "61 of 100,289 modules"
+    page.keyboard.press("Escape")
+    assert count(page) == "100,289 modules"
+    assert page.evaluate("document.activeElement.id") == "tree"
+
+
+def test_the_search_takes_globs(page: "Page") -> None:
+    page.locator("#search").fill("*.layers.?.mlp")
+    counted(page, "10 of")
+
+
+def test_a_search_without_a_hit_shows_nothing(page: "Page") -> None:
+    page.locator("#search").fill("no such module")
+    counted(page, "0 of")
+    assert page.locator(".row").count() == 0
+
+
+def test_filters_narrow_the_tree(page: "Page") -> None:
+    page.locator("#changed").check()
+    assert count(page) == f"{LAYERS} of 100,289 modules"
+    page.locator("#with-findings").check()
+    assert count(page) == "1 of 100,289 modules"
+    page.locator("#with-findings").uncheck()
+    page.locator("#changed").uncheck()
+    page.locator("#kind").select_option("attention")
+    assert count(page) == f"{LAYERS} of 100,289 modules"
+
+
+def test_a_module_shows_its_contract_and_where_it_comes_from(page: "Page") -> None:
+    page.locator("#search").fill("model.layers.5.mlp")
+    counted(page, " of ")
+    page.locator(".row", has_text="mlp").first.click()
+    pane = page.locator("#pane-module")
+    assert "model.layers.5.mlp" in pane.locator("h2").inner_text()
+    assert "reduce-scatter" in pane.inner_text()
+    pane.locator("button", has_text="line 3").first.click()
+    assert page.locator("#line-3.chosen").is_visible()
+
+
+def test_findings_lead_to_their_lines_and_modules(page: "Page") -> None:
+    page.locator("#tab-findings").click()
+    card = page.locator("#pane-findings .finding", has_text="HPL101")
+    card.locator("button", has_text="plans/large.yaml:4").click()
+    assert page.locator("#line-4.chosen mark").inner_text() == "model.layers.7.self_atn"
+
+
+def test_the_tabs_take_the_arrow_keys(page: "Page") -> None:
+    page.locator("#tab-module").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#pane-findings").is_visible()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#pane-traffic").is_visible()
+
+
+def test_another_mesh_changes_the_numbers(page: "Page") -> None:
+    before = page.locator("#summary").inner_text()
+    page.locator("#topology").select_option("1")
+    assert page.locator("#summary").inner_text() != before
+    assert "tp=4" in page.locator("#subtitle").inner_text()
+
+
+def test_dark_mode_follows_the_system_and_the_button(page: "Page") -> None:
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(paper)
+    page.emulate_media(color_scheme="dark")
+    playwright.expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert page.evaluate(paper) != light
+    page.locator("#theme").click()
+    assert page.evaluate(paper) == light
+
+
+def test_texts_of_a_plan_stay_texts(page: "Page") -> None:
+    page.locator("#tab-findings").click()
+    assert "<img src=x onerror" in page.locator("#pane-findings").inner_text()
+    assert page.locator("img").count() == 0
+    assert page.title() == "plans/large.yaml – hplint"
+
+
+def test_it_fits_a_narrow_screen(page: "Page") -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
