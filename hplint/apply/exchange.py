@@ -14,6 +14,10 @@ from hplint.apply.collectives import all_to_all, all_to_all_with_grad
 from hplint.apply.ledger import SILENT, Note
 from hplint.apply.mesh import MeshAxis
 
+TO_EXPERTS, FROM_EXPERTS = "tokens to experts", "tokens from experts"
+BALANCED = frozenset({TO_EXPERTS, FROM_EXPERTS})
+"""What depends on the router's choice; without values each rank sends each expert the same number of tokens."""
+
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
@@ -35,13 +39,13 @@ class Exchange:
         """Copies [tokens x k, hidden], in the order of the tokens -> those for this rank's experts, expert by
         expert."""
         sent = copies.index_select(0, self.order)
-        note = replace(self.note, name="tokens to experts")
+        note = replace(self.note, name=TO_EXPERTS)
         return all_to_all_with_grad(sent, self.axis, self.send, self.receive, note).index_select(0, self.grouped)
 
     def combine(self, results: Tensor) -> Tensor:
         """What the experts made, expert by expert -> results of this rank's copies, in the order of the tokens."""
         returned = results.index_select(0, _inverse(self.grouped))
-        note = replace(self.note, name="tokens from experts")
+        note = replace(self.note, name=FROM_EXPERTS)
         back = all_to_all_with_grad(returned, self.axis, self.receive, self.send, note)
         return back.index_select(0, _inverse(self.order))
 
@@ -64,6 +68,7 @@ def plan_exchange(experts: Tensor, count: int, axis: MeshAxis, note: Note = SILE
 
 def _even(experts: Tensor, own: int, axis: MeshAxis, note: Note) -> Exchange:
     """Without values every rank, and every expert, gets the same share."""
+    all_to_all(experts.new_empty((axis.size, own)), axis, note=replace(note, name="token counts"))
     share = _split(experts.numel(), axis.size)
     positions = torch.empty(experts.numel(), dtype=torch.long, device=experts.device)
     return Exchange(axis, positions, share, share, positions, _split(experts.numel(), own), note)

@@ -45,13 +45,16 @@ class Inputs:
     notes: list[str] = field(default_factory=list)
 
 
-def make_inputs(model: nn.Module, plan: ApplyPlan, meshes: Meshes, seed: int, device: torch.device) -> Inputs:
-    """Seeded inputs by the names of the root forward's arguments. Raises RequestError where a name says nothing."""
+def make_inputs(
+    model: nn.Module, plan: ApplyPlan, meshes: Meshes, seed: int, device: torch.device, sequences: int = 2
+) -> Inputs:
+    """Seeded inputs by the names of the root forward's arguments, ``sequences`` for each data-parallel rank. On the
+    meta device they are shapes alone. Raises RequestError where a name says nothing."""
     data = 1
     for axis in meshes.data_axes:
         data *= meshes.axis(axis).size
-    batch, length = 2 * data, _length(plan)
-    generator = torch.Generator("cpu").manual_seed(seed)
+    batch, length = sequences * data, _length(plan)
+    generator = None if device.type == "meta" else torch.Generator("cpu").manual_seed(seed)
     vocabulary, hidden = _vocabulary(model), _hidden(model)
     names, optional = _arguments(model)
     values: dict[str, Any] = {}

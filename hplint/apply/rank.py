@@ -51,7 +51,7 @@ def _run(request: "ApplyRequest", folder: Path, rank: int, place: "Place") -> di
     if request.options.dry_run:
         from hplint.apply.dry_run import dry_run
 
-        return dry_run(request)
+        return dry_run(request, place)
     import torch
     import torch.distributed as dist
 

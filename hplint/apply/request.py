@@ -21,13 +21,14 @@ TIME_LIMIT = 600.0
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
     """The options of the command line. ``nproc`` is None where it was not given; ``inputs`` is ``module:function``;
-    ``time_limit`` is in seconds."""
+    ``batch`` counts the sequences of a data-parallel rank; ``time_limit`` is in seconds."""
 
     nproc: int | None = None
     mode: str = "local"
     verify: bool = False
     inputs: str | None = None
     dry_run: bool = False
+    batch: int | None = None
     applier: str = "torch"
     seed: int = 0
     time_limit: float = TIME_LIMIT
@@ -78,6 +79,7 @@ def check_options(
         raise RequestError(f"--apply reports as full or json, not as {wrong[0]}")
     if options.verify and options.dry_run:
         raise RequestError("--verify and --dry-run exclude each other", "--dry-run holds no values to compare")
+    _check_dry_run(options)
     if options.inputs is not None:
         if not options.verify:
             raise RequestError("--inputs gives the inputs of --verify, which is not asked for")
@@ -94,6 +96,15 @@ def check_options(
         raise RequestError("--nproc starts ranks, but torchrun has started them already", "leave --nproc out")
     if under_torchrun and options.dry_run:
         raise RequestError("--dry-run needs one process alone", "run it without torchrun")
+
+
+def _check_dry_run(options: ApplyOptions) -> None:
+    if options.batch is not None and not options.dry_run:
+        raise RequestError("--batch says how much flows in --dry-run, which is not asked for", "add --dry-run")
+    if options.dry_run and options.nproc is not None:
+        raise RequestError("--dry-run starts no ranks: --nproc has no meaning", "give the sizes with --mesh")
+    if options.dry_run and options.mode != "local":
+        raise RequestError(f"--dry-run counts in mode local, not in mode {options.mode}", "leave --mode out")
 
 
 def _the_one(run: Run) -> CheckedPlan:

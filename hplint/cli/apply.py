@@ -60,6 +60,7 @@ def _options(given: dict[str, Any]) -> ApplyOptions:
         verify=given["verify"],
         inputs=given["inputs"],
         dry_run=given["dry_run"],
+        batch=given["batch"],
         applier=given["applier"] or "torch",
         seed=given["seed"] or 0,
         time_limit=given["time_limit"] or TIME_LIMIT,

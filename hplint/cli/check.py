@@ -9,7 +9,7 @@ from hplint.cli.options import accept_options, apply_options, color_option, fix_
 from hplint.config.options import BY_NAME
 
 FORMATS = BY_NAME["output-format"].kind.split("|")
-APPLYING = ("verify", "dry_run", "nproc", "mode", "inputs", "applier", "seed", "time_limit")
+APPLYING = ("verify", "dry_run", "batch", "nproc", "mode", "inputs", "applier", "seed", "time_limit")
 """Options that say how to apply."""
 
 

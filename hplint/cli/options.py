@@ -119,6 +119,12 @@ def apply_options(function: Function) -> Function:
             click.option("--verify", is_flag=True, help="With --apply: compare with the unsharded model."),
             click.option("--dry-run", is_flag=True, help="With --apply: what it costs on any mesh, without values."),
             click.option(
+                "--batch",
+                type=click.IntRange(min=1),
+                metavar="N",
+                help="With --dry-run: sequences of one data-parallel rank; default: 1.",
+            ),
+            click.option(
                 "--nproc",
                 type=click.IntRange(min=1),
                 metavar="N",

@@ -1,0 +1,175 @@
+"""Regions that cannot run without values: what takes their place in a dry run, told in plain words."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from torch import Tensor, nn
+
+from hplint.apply.equal_layers import shapes_of, stand_in
+from hplint.apply.errors import ApplyFailed, BoundaryError
+from hplint.apply.injections import InjectionError, find_injections
+from hplint.apply.moves import output_names
+from hplint.apply.plan import ApplyBoundary, ApplyPlan, Call
+from hplint.errors import HplintError
+from hplint.model.meta_device import needs_data
+
+OWN_EXCHANGE = "hplint.apply.experts.expert_parallel"
+OWN_FORWARD, OWN_EXPERTS, FIRST_INPUT, NOTHING = (
+    "own forward",
+    "own exchange of tokens",
+    "shape of the input",
+    "nothing",
+)
+
+
+@dataclass(slots=True)
+class Omission:
+    """Something that did not run. ``function`` is the injected function, None for a module's own forward; ``modules``
+    are FQNs, none for the whole step; ``instead`` is one of OWN_FORWARD, OWN_EXPERTS, FIRST_INPUT and NOTHING."""
+
+    function: str | None
+    modules: list[str]
+    reason: str
+    instead: str
+
+    def to_json(self) -> dict[str, Any]:
+        """One row of ``not_counted``."""
+        return {"function": self.function, "modules": self.modules, "reason": self.reason, "instead": self.instead}
+
+
+@dataclass(slots=True)
+class WithoutValues:
+    """A plan as far as it can run on the meta device; what cannot is taken out of it, step by step."""
+
+    plan: ApplyPlan
+    omissions: list[Omission] = field(default_factory=list)
+    shaped: set[str] = field(default_factory=set)
+    """Boundaries (FQNs) whose region is a :class:`ShapedLikeInput`."""
+
+    def leave_out_missing(self, model: nn.Module) -> None:
+        """Take out injected functions that cannot be imported here."""
+        while True:
+            try:
+                find_injections(self.plan, model)
+                return
+            except InjectionError as error:
+                if not self._drop_injection(error.boundary, error.message):
+                    raise
+
+    def prepare(self, model: nn.Module) -> None:
+        """Put stand-ins in their places, before the plan is applied."""
+        for boundary in self.plan.boundaries:
+            if boundary.fqn in self.shaped:
+                module = model.get_submodule(boundary.fqn)
+                module.forward = ShapedLikeInput(module, boundary)
+
+    def give_way(self, error: Exception, inside: str | None) -> bool:
+        """Take out what raised ``error`` in the boundary ``inside``; False where nothing is left to take out.
+
+        Raises the error where it has nothing to do with missing values.
+        """
+        cause = error.__cause__ if isinstance(error, ApplyFailed) and error.__cause__ else error
+        if isinstance(cause, InjectionError):
+            return self._drop_injection(cause.boundary, cause.message)
+        reason = f"{type(error).__name__}: {_first_line(error)}"
+        boundary = self.plan.boundary(inside) if inside is not None else None
+        injected = self._injected(boundary)
+        if injected is not None and not isinstance(error, BoundaryError):
+            return self._drop_injection(injected.fqn, reason)
+        if isinstance(error, HplintError):
+            raise error
+        if not needs_data(error):
+            if boundary is None:
+                raise error
+            raise BoundaryError(f"the forward of `{boundary.title}` raised {reason}", boundary.fqn) from error
+        if boundary is None or boundary.fqn in self.shaped:
+            return False
+        alike = [b.fqn for b in self.plan.boundaries if _kin(b) == _kin(boundary)]
+        self.shaped.update(alike)
+        self.omissions.append(Omission(None, alike, reason, FIRST_INPUT))
+        return True
+
+    def give_up(self, error: Exception) -> None:
+        """Nothing of the step can be counted."""
+        self.omissions.append(Omission(None, [], f"{type(error).__name__}: {_first_line(error)}", NOTHING))
+
+    def _injected(self, boundary: ApplyBoundary | None) -> ApplyBoundary | None:
+        """The innermost boundary around (itself included) with an injected function that is not hplint's own."""
+        fqn = boundary.fqn if boundary else None
+        while fqn is not None:
+            found = self.plan.boundary(fqn)
+            if found is not None and any(not _is_ours(c) for c in _calls(found)):
+                return found
+            fqn = fqn.rpartition(".")[0] if fqn else None
+        return None
+
+    def _drop_injection(self, fqn: str, reason: str) -> bool:
+        boundary = self.plan.boundary(fqn)
+        call = next((c for c in _calls(boundary) if not _is_ours(c)), None) if boundary else None
+        call = call or (next(iter(_calls(boundary)), None) if boundary else None)
+        if boundary is None or call is None:
+            return False
+        without = _exchanging if boundary.ep_size and call.target != OWN_EXCHANGE else _without
+        modules = [b.fqn for b in self.plan.boundaries if call.target in [c.target for c in _calls(b)]]
+        changed = tuple(without(b, call.target) if b.fqn in modules else b for b in self.plan.boundaries)
+        self.plan = replace(self.plan, boundaries=changed)
+        if call.target == OWN_EXCHANGE:
+            self._omission_of(modules).instead = OWN_FORWARD
+        else:
+            instead = OWN_EXPERTS if without is not _without else OWN_FORWARD
+            self.omissions.append(Omission(call.target, modules, reason, instead))
+        return True
+
+    def _omission_of(self, modules: list[str]) -> Omission:
+        return next(o for o in reversed(self.omissions) if modules[0] in o.modules)
+
+
+class ShapedLikeInput:
+    """A forward that returns tensors shaped like its first one; gradients reach it and the module's parameters."""
+
+    def __init__(self, module: nn.Module, boundary: ApplyBoundary) -> None:
+        self.module, self.count = module, len(output_names(boundary))
+        self.__wrapped__: Callable[..., Any] = module.forward
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tensors = [v for v in (*args, *kwargs.values()) if isinstance(v, Tensor) and v.is_floating_point()]
+        parameters = list(self.module.parameters())
+        shapes = shapes_of(tensors[:1] * max(1, self.count), True)
+        made = stand_in(shapes, [*tensors[:1], *parameters])
+        return tuple(made) if self.count > 1 else made[0]
+
+
+def _calls(boundary: ApplyBoundary) -> list[Call]:
+    wrapper = boundary.inner_wrapper
+    wrapped = Call(wrapper) if isinstance(wrapper, str) else wrapper
+    return [c for c in (boundary.local_compute_fn, wrapped) if c is not None]
+
+
+def _is_ours(call: Call) -> bool:
+    return call.target == OWN_EXCHANGE or "." not in call.target
+
+
+def _exchanging(boundary: ApplyBoundary, target: str) -> ApplyBoundary:
+    return replace(boundary, local_compute_fn=Call(OWN_EXCHANGE))
+
+
+def _without(boundary: ApplyBoundary, target: str) -> ApplyBoundary:
+    compute = boundary.local_compute_fn
+    if compute is not None and compute.target == target:
+        boundary = replace(boundary, local_compute_fn=None)
+    if any(c.target == target for c in _calls(boundary)):
+        boundary = replace(boundary, inner_wrapper=None)
+    return boundary
+
+
+def _kin(boundary: ApplyBoundary) -> tuple[Any, ...]:
+    """Boundaries of one kind in different layers."""
+    path = tuple(s for s in boundary.fqn.split(".") if not s.isdecimal())
+    return path, boundary.kind
+
+
+def _first_line(error: Exception) -> str:
+    text = str(getattr(error, "message", error)).strip()
+    line = text.splitlines()[0] if text else ""
+    return line if len(line) <= 200 else f"{line[:199]}…"
