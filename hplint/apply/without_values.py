@@ -13,6 +13,7 @@ from hplint.apply.moves import output_names
 from hplint.apply.plan import ApplyBoundary, ApplyPlan, Call
 from hplint.errors import HplintError
 from hplint.model.meta_device import needs_data
+from hplint.text.wording import quote
 
 OWN_EXCHANGE = "hplint.apply.experts.expert_parallel"
 OWN_FORWARD, OWN_EXPERTS, FIRST_INPUT, NOTHING = (
@@ -117,6 +118,8 @@ class WithoutValues:
         if call.target == OWN_EXCHANGE:
             self._omission_of(modules).instead = OWN_FORWARD
         else:
+            place = f" ({boundary.place})" if boundary.place else ""
+            reason = reason.removeprefix(f"{quote(call.target)} at `{boundary.title}`{place} ")
             instead = OWN_EXPERTS if without is not _without else OWN_FORWARD
             self.omissions.append(Omission(call.target, modules, reason, instead))
         return True

@@ -16,6 +16,10 @@ def apply_report(result: Mapping[str, Any], style: Style, verbose: bool = False)
         from hplint.report.verify_report import verify_report
 
         yield from verify_report(result, style, verbose)
+    elif "dry_run" in result:
+        from hplint.report.dry_run_report import dry_run_report
+
+        yield from dry_run_report(result, style)
     elif "applied" in result:
         yield from _applied(result, style, verbose)
 
@@ -42,11 +46,16 @@ def _applied(result: Mapping[str, Any], style: Style, verbose: bool) -> Iterator
 
 def run_words(result: Mapping[str, Any]) -> str:
     """``dp=2,tp=4 (8 ranks, gloo, mode local)``."""
+    mode = f", mode {result['mode']}" if result["applier"] == "torch" else ""
+    return mesh_words(result).removesuffix(")") + f", {result['backend']}{mode})"
+
+
+def mesh_words(result: Mapping[str, Any]) -> str:
+    """``dp=2,tp=4 (8 ranks)``."""
     mesh = ",".join(f"{axis}={size}" for axis, size in result["mesh"].items()) or "one rank"
     ep = result["topology"]["ep"] or 1
     experts = f" ep={ep}" if ep > 1 and "ep" not in result["mesh"] else ""
-    mode = f", mode {result['mode']}" if result["applier"] == "torch" else ""
-    return f"{mesh}{experts} ({plural(result['ranks'], 'rank')}, {result['backend']}{mode})"
+    return f"{mesh}{experts} ({plural(result['ranks'], 'rank')})"
 
 
 def byte_words(size: float) -> str:
