@@ -23,6 +23,7 @@ COMMANDS = {
     "rules": ("hplint.cli.rules:rules", "List all rules, or run the pages of a package of rules."),
     "init": ("hplint.cli.init:init", "Write files for CI, hooks and editors."),
     "schema": ("hplint.cli.schema:schema", "Write a JSON Schema for plan files."),
+    "server": ("hplint.cli.server:server", "Serve an editor: the language server."),
     "completion": ("hplint.cli.completion:completion", "Print the completion script of a shell."),
     "config": ("hplint.cli.config:config", "Show every option, its value, and where that comes from."),
 }

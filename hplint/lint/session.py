@@ -164,7 +164,7 @@ class Session:
     def check(self, document: Document, plan: Plan) -> list[CheckedPlan]:
         """One plan on each of its topologies."""
         pairing, engine = pair(document, plan, self.request), self._engine(plan.source.path)
-        tree, faults = self._tree(pairing)
+        tree, faults = self.tree_of(pairing)
         if not pairing.sizes_known:
             self.notes[NO_SIZES] = None
         checked = []
@@ -177,7 +177,8 @@ class Session:
             checked.append(CheckedPlan(plan.source.path, plan, topology, spec, tree, resolved, found, finder, pairing))
         return checked
 
-    def _tree(self, pairing: Pairing) -> tuple[ModuleTree | None, tuple[Fault, ...]]:
+    def tree_of(self, pairing: Pairing) -> tuple[ModuleTree | None, tuple[Fault, ...]]:
+        """The model of a plan, or the fault that there is none. Whoever cannot wait for a model overrides this."""
         choice = pairing.model
         if choice is None:
             self.notes[NO_MODEL] = None
@@ -185,14 +186,12 @@ class Session:
         # A Python factory may come from any of the source folders.
         key = (choice.spec, choice.base, pairing.src if choice.spec.startswith("py:") else ())
         if key not in self.trees:
-            self.trees[key] = self._load(choice, pairing.src)
+            self.trees[key] = self.load(choice, pairing.src)
         found = self.trees[key]
-        if isinstance(found, ModuleTree):
-            return found, ()
-        data = {"spec": choice.spec, "reason": found.reason, "hint": found.hint, "implied": choice.implied}
-        return None, (Fault("model-unavailable", choice.span or START, data=data),)
+        return (found, ()) if isinstance(found, ModuleTree) else (None, (unavailable(choice, found),))
 
-    def _load(self, choice: ModelChoice, src: tuple[str, ...]) -> "ModuleTree | ModelError":
+    def load(self, choice: ModelChoice, src: tuple[str, ...]) -> "ModuleTree | ModelError":
+        """The tree that a choice names, or why it cannot be had. Raises SpecError for a request that names nothing."""
         request = self.request
         timeout = request.build_timeout or (request.config and request.config.build_timeout)
         options: dict[str, Any] = {"timeout": timeout} if timeout else {}
@@ -231,6 +230,12 @@ class Session:
         if src not in self.finders:
             self.finders[src] = TargetFinder([Path(s) for s in src])
         return self.finders[src]
+
+
+def unavailable(choice: ModelChoice, error: ModelError) -> Fault:
+    """The fault of a model that cannot be had."""
+    data = {"spec": choice.spec, "reason": error.reason, "hint": error.hint, "implied": choice.implied}
+    return Fault("model-unavailable", choice.span or START, data=data)
 
 
 def load_model(spec: str, request: Request) -> ModuleTree:

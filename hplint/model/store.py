@@ -11,7 +11,7 @@ from hplint.model.tree import ModuleTree
 from hplint.model.versions import installed_version, package_folder
 from hplint.text.wording import quote
 
-__all__ = ["ModelError", "cache_folder", "load_tree"]
+__all__ = ["ModelError", "cache_folder", "load_cached", "load_tree"]
 
 _MAX_TREE = 500_000_000
 """Bytes of a tree file."""
@@ -35,6 +35,17 @@ def load_tree(
     else:
         tree = _cached(spec, src, use_cache, timeout, progress)
     tree.spec = spec.text
+    return tree
+
+
+def load_cached(spec: ModelSpec, src: tuple[str, ...] = ()) -> ModuleTree | None:
+    """The tree of a model that was built before and has not changed since; None where it would have to be built.
+
+    Nothing of the user's runs. Raises ModelError where files that the spec names cannot be read.
+    """
+    tree = read_cached(_key(spec, src))
+    if tree is not None:
+        tree.spec = spec.text
     return tree
 
 

@@ -1,0 +1,243 @@
+"""hplint server: the protocol's requests and notifications, over standard input and output."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from hplint import __version__
+from hplint.ide.lsp.actions import FIX_ALL, KINDS, actions, resolve
+from hplint.ide.lsp.completion import completions
+from hplint.ide.lsp.definition import definitions
+from hplint.ide.lsp.desk import Desk, Sheet
+from hplint.ide.lsp.diagnostics import diagnostics
+from hplint.ide.lsp.hover import hover
+from hplint.ide.lsp.models import Models
+
+PAUSE = 0.05
+"""Seconds without a keystroke after which a text is checked."""
+WATCHED = ("**/pyproject.toml", "**/hplint.toml", "**/config.json", "**/*.py", "**/*.json")
+"""Files that plans are checked against."""
+
+
+class PlanServer(LanguageServer):
+    """One server: the open plans, and what waits to be checked."""
+
+    def __init__(self) -> None:
+        super().__init__("hplint", f"v{__version__}", text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        self.desk = Desk(Models(False, self._begins, self._ends, self._untrusted), self._complain)
+        self.waiting: dict[str, asyncio.TimerHandle] = {}
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def encoding(self) -> str:
+        """The units in which the client counts columns."""
+        return (
+            str(self.server_capabilities.position_encoding or types.PositionEncodingKind.Utf16)
+            .rpartition(".")[2]
+            .lower()
+        )
+
+    def take(self, uri: str, text: str, version: int | None, pause: float = PAUSE) -> None:
+        """Take in a text and check it soon: keystrokes that follow at once are checked together."""
+        self.desk.put(uri, path_of(uri), text, version)
+        self.later(uri, pause)
+
+    def later(self, uri: str, pause: float = PAUSE) -> None:
+        """Check a text after a pause; a check that waits already is put off."""
+        self.loop = asyncio.get_running_loop()
+        if handle := self.waiting.pop(uri, None):
+            handle.cancel()
+        self.waiting[uri] = self.loop.call_later(pause, self.publish, uri)
+
+    def publish(self, uri: str) -> None:
+        """Check a text now and tell what is found."""
+        if handle := self.waiting.pop(uri, None):
+            handle.cancel()
+        sheet = self.desk.sheets.get(uri)
+        if sheet is None:
+            return
+        try:
+            self.desk.check(sheet)
+            found = diagnostics(sheet, self.encoding)
+        except Exception as error:  # A fault of ours must not end the session of an editor.
+            self._complain(f"hplint: a fault of hplint itself: {type(error).__name__}: {error}")
+            found = []
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, sheet.version))
+
+    def sheet(self, uri: str) -> Sheet | None:
+        """An open text, checked."""
+        if uri in self.waiting:
+            self.publish(uri)
+        sheet = self.desk.sheets.get(uri)
+        return self.desk.check(sheet) if sheet else None
+
+    def again(self) -> None:
+        """Check all open texts again."""
+        for sheet in list(self.desk.stale()):
+            self.later(sheet.uri, 0)
+
+    def _complain(self, text: str) -> None:
+        self.window_show_message(types.ShowMessageParams(types.MessageType.Error, text))
+
+    def _untrusted(self, spec: str) -> None:
+        text = (
+            f"hplint builds no model in a workspace that is not trusted: {spec} is known only where it was built before"
+        )
+        self.window_show_message(types.ShowMessageParams(types.MessageType.Info, text))
+
+    def _begins(self, token: str, spec: str) -> None:
+        if self._has_progress():
+            title = types.WorkDoneProgressBegin(title=f"hplint: building {spec}", cancellable=False)
+            created = self.work_done_progress.create(token)
+            created.add_done_callback(lambda _: self.work_done_progress.begin(token, title))
+
+    def _ends(self, token: str, spec: str) -> None:
+        """Called from the thread that built the model."""
+        assert self.loop is not None
+        self.loop.call_soon_threadsafe(self._built, token)
+
+    def _built(self, token: str) -> None:
+        if self._has_progress():
+            self.work_done_progress.end(token, types.WorkDoneProgressEnd())
+        self.again()
+
+    def _has_progress(self) -> bool:
+        window = self.client_capabilities.window
+        return bool(window and window.work_done_progress)
+
+
+def path_of(uri: str) -> str:
+    """The path of a document; texts that were never saved go by their URI."""
+    parts = urlparse(uri)
+    if parts.scheme != "file":
+        return unquote(parts.path or uri)
+    path = unquote(parts.path)
+    return path[1:] if os.name == "nt" and path[2:3] == ":" else path
+
+
+def serve() -> None:
+    """Serve one client until it says exit."""
+    make_server().start_io()
+
+
+def make_server() -> PlanServer:
+    """A server with all its features."""
+    server = PlanServer()
+    for add in (_add_texts, _add_answers, _add_workspace):
+        add(server)
+    return server
+
+
+Feature = Callable[..., Any]
+
+
+def _add_texts(server: PlanServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    async def opened(params: types.DidOpenTextDocumentParams) -> None:
+        item = params.text_document
+        server.take(item.uri, item.text, item.version, 0)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    async def changed(params: types.DidChangeTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        # The whole text: how lines are counted in it is then our own affair.
+        server.take(uri, server.workspace.get_text_document(uri).source, params.text_document.version)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    async def saved(params: types.DidSaveTextDocumentParams) -> None:
+        if sheet := server.desk.sheets.get(params.text_document.uri):
+            server.later(sheet.uri, 0)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    async def closed(params: types.DidCloseTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        if handle := server.waiting.pop(uri, None):
+            handle.cancel()
+        server.desk.drop(uri)
+        server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+
+
+def _add_answers(server: PlanServer) -> None:
+    options = types.CodeActionOptions(code_action_kinds=list(KINDS), resolve_provider=True)
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)
+    async def act(params: types.CodeActionParams) -> list[types.CodeAction]:
+        sheet = server.sheet(params.text_document.uri)
+        if sheet is None:
+            return []
+        return actions(sheet, server.desk, params.range, params.context.only, server.encoding)
+
+    @server.feature(types.CODE_ACTION_RESOLVE)
+    async def finish(action: types.CodeAction) -> types.CodeAction:
+        uri = action.data.get("uri") if isinstance(action.data, dict) else None
+        sheet = server.sheet(uri) if uri else None
+        if sheet is None or action.kind != FIX_ALL:
+            return action
+        return resolve(action, sheet, server.desk, server.encoding)
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    async def explain(params: types.HoverParams) -> types.Hover | None:
+        sheet = server.sheet(params.text_document.uri)
+        if sheet is None:
+            return None
+        positions = sheet.positions(server.encoding)
+        told = hover(sheet, positions.offset(params.position))
+        if told is None:
+            return None
+        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, told[0]), positions.range(told[1]))
+
+    triggers = types.CompletionOptions(trigger_characters=[".", ":", " ", "{", "[", ","])
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, triggers)
+    async def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
+        sheet = server.sheet(params.text_document.uri)
+        if sheet is None or sheet.source.path.endswith(".py"):
+            return []
+        offset = sheet.positions(server.encoding).offset(params.position)
+        return completions(sheet, server.desk.known(sheet, offset), offset, server.encoding)
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    async def define(params: types.DefinitionParams) -> list[types.Location]:
+        sheet = server.sheet(params.text_document.uri)
+        if sheet is None:
+            return []
+        return definitions(sheet, sheet.positions(server.encoding).offset(params.position))
+
+
+def _add_workspace(server: PlanServer) -> None:
+    @server.feature(types.INITIALIZE)
+    async def begin(params: types.InitializeParams) -> None:
+        server.desk.models.trusted = _trusted(params.initialization_options)
+
+    @server.feature(types.INITIALIZED)
+    async def ready(_: types.InitializedParams) -> None:
+        files = server.client_capabilities.workspace and server.client_capabilities.workspace.did_change_watched_files
+        if files and files.dynamic_registration:
+            watchers = [types.FileSystemWatcher(pattern) for pattern in WATCHED]
+            options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
+            one = types.Registration("hplint-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+            server.client_register_capability(types.RegistrationParams([one]))
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def configured(params: types.DidChangeConfigurationParams) -> None:
+        settings = params.settings.get("hplint", params.settings) if isinstance(params.settings, dict) else {}
+        if isinstance(settings, dict) and "trusted" in settings:
+            server.desk.models.trusted = bool(settings["trusted"])
+            server.desk.models.refused.clear()
+        server.again()
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    async def files_changed(params: types.DidChangeWatchedFilesParams) -> None:
+        if any(change.uri not in server.desk.sheets for change in params.changes):
+            server.desk.forget()
+            server.again()
+
+
+def _trusted(options: Any) -> bool:
+    found = options.get("trusted") if isinstance(options, dict) else getattr(options, "trusted", None)
+    return found is True
