@@ -1,14 +1,17 @@
 """hplint --apply: check a plan, and hand a clean one to the ranks."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hplint.apply.request import TIME_LIMIT, ApplyOptions, ApplyRequest, apply_request, check_options
 from hplint.apply.torchrun import own_rank, running_ranks
 from hplint.cli.status import CLEAN, FOUND, WRONG_REQUEST
+from hplint.cli.telling import tell
 from hplint.errors import RequestError
+from hplint.lint.diagnostic import Diagnostic
 from hplint.lint.request import Request, Run
-from hplint.report.deliver import Wishes, deliver
+from hplint.report.deliver import Wishes
 from hplint.report.writer import Writer, write_file
 
 
@@ -73,11 +76,23 @@ def _decide(asked: Request, options: ApplyOptions, voice: Voice, running: int | 
 
     run = lint(asked)
     if run.without_plan or any(d.severity == "error" for d in run.diagnostics):
-        deliver(run, voice.wishes, voice.out, voice.err)
+        tell(run, voice.wishes, voice.out, voice.err)
         return WRONG_REQUEST if run.without_plan else FOUND
+    if hidden := [d for p in run.plans for d in p.diagnostics if d.severity == "error"]:
+        _tell_hidden(hidden, voice)
+        return FOUND
     request = apply_request(run, options, running)
     _tell_warnings(run, voice)
     return request
+
+
+def _tell_hidden(errors: Sequence[Diagnostic], voice: Voice) -> None:
+    """Errors that comments or a baseline keep quiet: whoever accepts them cannot make them run."""
+    from hplint.report.concise import concise
+
+    voice.err.lines(concise(errors, voice.err.style))
+    voice.err.lines(["not applied: these errors are ignored or in the baseline, and the plan cannot run with them"])
+    voice.err.flush()
 
 
 def _tell_warnings(run: Run, voice: Voice) -> None:

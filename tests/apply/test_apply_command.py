@@ -94,3 +94,13 @@ def test_the_ranks_are_those_of_the_mesh_and_an_unknown_dp_takes_what_is_left(
     assert (request.ranks, request.plan.topology.dp, request.plan.topology.tp) == (ranks, dp, 2)
     assert (request.options.seed, request.options.time_limit, request.options.job) == (5, 9.0, "apply")
     assert [b.fqn for b in request.plan.boundaries] == ["layers.0", "layers.1", "mishap"]
+
+
+def test_an_ignored_error_still_keeps_a_plan_from_being_applied(capsys, tmp_path):
+    plan = tmp_path / "plan.yaml"
+    text = (ROOT / PLAN).read_text(encoding="utf-8")
+    plan.write_text(text + "- match: no.such.module  # hplint: ignore[HPL101]\n  out_dst: auto\n", encoding="utf-8")
+    model = f"py:{ROOT}/fixtures/models/runnable.py:stack"
+    assert run([str(plan), "--apply", "--model", model, "--mesh", "tp=2"]) == 1
+    told = capsys.readouterr().err
+    assert "HPL101" in told and "cannot run with them" in told
