@@ -2,7 +2,8 @@
 
 A rule is a module with a ``RULE`` and a ``check(case)`` that yields findings; its page (same stem, ``.md``) documents
 and tests it. ``listens`` says when it must run: names of faults (usually its own), or ``"plan"`` for a rule that looks
-at every plan by itself, or ``"injection"`` for one that does so where an entry injects or replaces something.
+at every plan of entries by itself, ``"injection"`` for one that does so where an entry injects or replaces something,
+``"torch"``, ``"tp_plan"`` or ``"styles"`` (both) for one that looks at plans of styles.
 """
 
 from dataclasses import dataclass
@@ -52,17 +53,19 @@ from hplint.lint.remedies import (
     set_field,
 )
 from hplint.model.tree import Module, ModuleTree, Tensor
-from hplint.plan.entry import SHARDING_FIELDS, UNKNOWN, ContractField, Entry, InnerOutSrc, Target, Text
+from hplint.plan.entry import SHARDING_FIELDS, UNKNOWN, ContractField, Entry, InnerOutSrc, Keyword, Target, Text
 from hplint.plan.fault import Fault
 from hplint.plan.layout import CONTRACT_FIELDS, INPUT_FIELDS, OUTPUT, OUTPUT_FIELDS, Layout, Layouts
 from hplint.plan.placement import PARTIAL, REPLICATE, Placement, shard
 from hplint.plan.placement import parse as parse_placement
 from hplint.plan.plain import plain_fields
+from hplint.plan.style import Application, MeshUse, Style, StyleEntry
 from hplint.plan.written import Written
 from hplint.resolve.biases import BiasedWeight, biased_weights
 from hplint.resolve.coverage import Coverage, Declared
 from hplint.resolve.experts import is_dense
 from hplint.resolve.resolved import ResolvedPlan
+from hplint.resolve.styles import ResolvedStyles
 from hplint.resolve.topology import CANONICAL_AXES, FSDP_AXES, WHEN_WORDS, Topology
 from hplint.text.near import near, one_near
 from hplint.text.span import START, Span
@@ -94,15 +97,25 @@ def on_injection(code: str, name: str, severity: str = "error", *others: str) ->
     return Rule(code, name, severity, frozenset(("injection", *others)))
 
 
+def on_styles(code: str, name: str, severity: str = "error", dialect: str = "styles", *others: str) -> Rule:
+    """A rule that looks at every plan of styles of a dialect (``torch``, ``tp_plan``; ``styles``: both), and words the
+    faults ``others``."""
+    return Rule(code, name, severity, frozenset((dialect, *others)))
+
+
 __all__ = [
     "CANONICAL_AXES", "CONTRACT_FIELDS", "FSDP_AXES", "INPUT_FIELDS", "OUTPUT", "OUTPUT_FIELDS", "PARTIAL", "REPLICATE",
-    "SHARDING_FIELDS", "START", "UNKNOWN", "WHEN_WORDS", "WHOLE", "AddEntries", "AddItem", "BiasedWeight", "Boundary",
+    "SHARDING_FIELDS", "START", "UNKNOWN", "WHEN_WORDS", "WHOLE", "AddEntries", "AddItem", "Application",
+    "BiasedWeight", "Boundary",
     "Case", "Change", "ChangeComment", "ContractField", "Coverage", "Declared", "Draft", "Entry", "Fault", "Finding",
-    "Injection", "InnerOutSrc", "Layout", "Layouts", "Module", "ModuleTree", "Placement", "Proposal", "Related",
-    "Remove", "RemoveEntry", "Rename", "ResolvedPlan", "Rewrite", "Rule", "SetField", "Span", "Target", "Tensor",
+    "Injection", "InnerOutSrc", "Keyword", "Layout", "Layouts", "MeshUse", "Module", "ModuleTree",
+    "Placement", "Proposal", "Related",
+    "Remove", "RemoveEntry", "Rename", "ResolvedPlan", "ResolvedStyles", "Rewrite", "Rule", "SetField",
+    "Span", "Style", "StyleEntry", "Target", "Tensor",
     "Text", "Topology", "Written", "add_entries", "add_params", "biased_weights", "fitting_outputs", "fitting_recipe",
     "fitting_wrapper", "injections", "is_dense", "listing", "narrow_injection", "narrowed", "near", "on_condition",
-    "on_fault", "on_injection", "on_plan", "one_near", "parse_placement", "patterns_of", "plain_fields", "plain_layout",
+    "on_fault", "on_injection", "on_plan", "on_styles", "one_near", "parse_placement", "patterns_of",
+    "plain_fields", "plain_layout",
     "plain_params", "plural", "quote", "remove_axis", "remove_entry", "remove_fields", "remove_injection",
     "remove_item", "rename", "rename_in_comment", "rename_to_near", "rename_to_one", "replacements", "rewrite",
     "set_field", "shard",

@@ -13,7 +13,7 @@ _TELLING = frozenset(ENTRY_KEYS) - {"match", "when", "params", "out_names", "is_
 
 def is_about_plans(text: str) -> bool:
     """Whether a text that cannot be read was most likely meant as a plan: it has words that no other file has."""
-    words = (PLAN_OVERRIDES, "ModuleShardingSpec", *sorted(_TELLING))
+    words = (PLAN_OVERRIDES, "ModuleShardingSpec", "parallelize_module", "base_model_tp_plan", *sorted(_TELLING))
     return re.search(rf"\b(?:{'|'.join(words)})\b|# *hplint:", text) is not None
 
 

@@ -23,7 +23,8 @@ _WIDE = (
 _LARGE = 200_000
 _HINT = re.compile(
     rb"hplint:|plan_overrides|match|params|region_dispatch|in_(?:src|dst)|out_(?:src|dst)|local_compute_fn"
-    rb"|inner_(?:target|wrapper|out_src)|tp_divide_attrs|replace_module|module_type|exact_type|ShardingSpec|Module\w+Spec|tp_plan"
+    rb"|inner_(?:target|wrapper|out_src)|tp_divide_attrs|replace_module|module_type|exact_type|ShardingSpec|Module\w+Spec|(?:tp|ep|pp)_plan"
+    rb"|parallelize_module|ParallelStyle|(?:Colwise|Rowwise|Sequence)Parallel|PrepareModule(?:In|Out)put"
     # A key may also be spelled with escapes.
     rb"|\\[xuUN\r\n]|^(?:\xff\xfe|\xfe\xff|\x00\x00\xfe\xff)"
 )

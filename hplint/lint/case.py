@@ -17,8 +17,10 @@ from hplint.text.span import Span
 
 if TYPE_CHECKING:
     from hplint.derive.boundary import Boundary
+    from hplint.plan.style import StyleEntry
     from hplint.plan.written import Written
     from hplint.resolve.coverage import Coverage
+    from hplint.resolve.styles import ResolvedStyles
     from hplint.targets.find import TargetFinder
 
 
@@ -41,6 +43,7 @@ class Case:
     """What unknown input names may mean, by name and node: see inputs.py."""
     _coverage: "Coverage | None" = field(default=None, init=False, repr=False)
     _written: "tuple[Written, ...] | None" = field(default=None, init=False, repr=False)
+    _styles: "ResolvedStyles | None" = field(default=None, init=False, repr=False)
 
     def faults(self, rule: str) -> Iterator[Fault]:
         """The faults that the rule of that name words, in reading order."""
@@ -48,8 +51,21 @@ class Case:
         return (f for f in (*self.plan.faults, *self.case_faults, *resolved) if f.rule == rule)
 
     def entry(self, fault: Fault) -> Entry | None:
-        """The entry that a fault stands in."""
-        return None if fault.entry is None else self.plan.entries[fault.entry]
+        """The entry that a fault stands in; None in plans of styles, see :meth:`style_entry`."""
+        return None if fault.entry is None or not self.plan.entries else self.plan.entries[fault.entry]
+
+    def style_entry(self, fault: Fault) -> "StyleEntry | None":
+        """The entry of a plan of styles that a fault stands in."""
+        return None if fault.entry is None or not self.plan.styles else self.plan.styles[fault.entry]
+
+    @property
+    def styles(self) -> "ResolvedStyles | None":
+        """Which module gets which style, worked out once per case; None without a model, and for plans of entries."""
+        if self._styles is None and self.plan.styles and self.tree:
+            from hplint.resolve.styles import resolve_styles
+
+            self._styles = resolve_styles(self.plan, self.tree, self.topology)
+        return self._styles
 
     def boundaries(self) -> "Iterator[Boundary]":
         """The resolved boundaries; none without a model."""

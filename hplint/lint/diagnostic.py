@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from hplint.lint.proposal import Proposal
 from hplint.plan.entry import Entry
+from hplint.plan.style import StyleEntry
 from hplint.text.source import Source
 from hplint.text.span import START, Span
 
@@ -48,7 +49,7 @@ class Finding:
     span: Span
     message: str
     help: str = ""
-    entry: Entry | None = None
+    entry: Entry | StyleEntry | None = None
     module: str | None = None
     field: str | None = None
     related: tuple[Related, ...] = ()

@@ -81,7 +81,7 @@ class CheckedPlan:
             "model": self.model,
             "topology": self.topology.to_json(),
             "dialect": self.plan.dialect,
-            "entries": len(self.plan.entries),
+            "entries": self.plan.size,
         }
 
 

@@ -15,6 +15,7 @@ from hplint.model.tree import ModuleTree
 from hplint.plan.entry import INJECTION_FIELDS
 from hplint.plan.fault import Fault
 from hplint.plan.plan import Document, Plan
+from hplint.plan.style import STYLE_DIALECTS
 from hplint.resolve.resolved import ResolvedPlan
 from hplint.resolve.resolver import resolve
 from hplint.resolve.topology import Topology
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from hplint.targets.find import TargetFinder
 
 
+STYLES = "styles"
+"""What rules on plans of styles listen to, besides the dialect itself."""
 _NUMBER = re.compile(r"(?<=[`.])[0-9]+(?=[.`])")
 """A number that is a segment of a dotted name in backquotes."""
 
@@ -77,7 +80,7 @@ class Engine:
     def _resolve(
         self, plan: Plan, tree: ModuleTree | None, topology: Topology, include_inactive: bool = False
     ) -> ResolvedPlan | None:
-        if tree is None:
+        if tree is None or plan.dialect in STYLE_DIALECTS:
             return None
         derived = self.derive(tree, topology) if topology.derive else {}
         return resolve(plan, tree, topology, derived, include_inactive=include_inactive)
@@ -86,7 +89,9 @@ class Engine:
         events = {f.rule for f in (*case.plan.faults, *case.case_faults)}
         if case.resolved:
             events.update(f.rule for f in case.resolved.faults)
-        if of_plan:
+        if of_plan and case.plan.dialect in STYLE_DIALECTS:
+            events.update((case.plan.dialect, STYLES))
+        elif of_plan:
             events.add("plan")
             if any(not INJECTION_FIELDS.isdisjoint(e.keys) for e in case.plan.entries):
                 events.add("injection")

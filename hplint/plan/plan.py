@@ -9,6 +9,7 @@ from hplint.text.source import Source
 from hplint.text.span import START, Span
 
 if TYPE_CHECKING:
+    from hplint.plan.style import StyleEntry
     from hplint.plan.suppression import Suppression
 
 
@@ -39,7 +40,8 @@ class Accelerator:
 class Plan:
     """One plan of one file; nothing in it is resolved against a model or a mesh.
 
-    ``dialect`` is "yaml" or "python". ``anchor`` is the place for findings that no entry wrote: the ``plan_overrides``
+    ``dialect`` is "yaml" or "python", or, for plans of styles, "torch" or "tp_plan": these hold ``styles`` and no
+    ``entries``. ``anchor`` is the place for findings that no entry wrote: the ``plan_overrides``
     key, the assigned name of a Python dict, else the start of the file. ``model`` is the model that the file itself
     names (``model.pretrained_model_name_or_path``), ``inline_config`` the ``model.config`` mapping of a trainer file.
     """
@@ -55,6 +57,12 @@ class Plan:
     allow_uncovered_params: bool = False
     name: str | None = None
     """The variable or function that holds a Python plan, for people."""
+    styles: "tuple[StyleEntry, ...]" = ()
+
+    @property
+    def size(self) -> int:
+        """How many entries it has, of whatever kind."""
+        return len(self.styles) or len(self.entries)
 
 
 @dataclass(slots=True)
