@@ -105,20 +105,20 @@ class _DryRun:
         layers = equal_layers(model, plan) if folds else EqualLayers()
         dtype = str(main_dtype(model)).removeprefix("torch.")
         modules = [name for name, _ in model.named_modules()]
-        inputs = inputs_without_values(model, plan, self.meshes, self.sequences, layers)
+        inputs, runs = inputs_without_values(model, plan, self.meshes, self.sequences, layers)
         step = Step()
         self.place.at("applying the plan")
         try:
             applied = apply_plan(model, plan, self.meshes, recorder=step.boundaries)
         except ApplyFailed as error:
-            if not trouble.give_way(error, error.boundary):
+            if not trouble.give_way(error, error.boundary, runs):
                 raise
             return None, folds
         parameters = parameter_bytes(model, applied.layouts, self.meshes)
         try:
             run_step(model, applied, inputs, step, layers, self.place)
         except Exception as error:
-            if trouble.give_way(error, self.place.boundary):
+            if trouble.give_way(error, self.place.boundary, runs):
                 return None, folds
             trouble.give_up(error)
             return _Measured(parameters, Step(), dtype, modules), folds

@@ -13,7 +13,6 @@ from hplint.apply.mesh import Meshes
 from hplint.apply.place import Place
 from hplint.apply.plan import ApplyPlan
 from hplint.apply.probe import Probe, named_tensors
-from hplint.errors import HplintError
 
 META = torch.device("meta")
 
@@ -30,9 +29,10 @@ class Step:
 
 def inputs_without_values(
     model: nn.Module, plan: ApplyPlan, meshes: Meshes, sequences: int, layers: EqualLayers
-) -> Inputs:
+) -> tuple[Inputs, bool]:
     """Inputs of all data-parallel ranks, laid out as the first boundary that takes each of them declares. The model is
-    still whole. Raises RequestError where they cannot be made up."""
+    still whole; whether it runs to its end without values is the second answer. Raises RequestError where inputs cannot
+    be made up."""
     dtype = main_dtype(model)
     with META:
         inputs = make_inputs(model, plan, meshes, 0, META, sequences)
@@ -40,18 +40,17 @@ def inputs_without_values(
         if isinstance(value, Tensor) and value.is_floating_point():
             inputs.values[name] = value.to(dtype)
     probe = Probe().watch(model, [b.fqn for b in plan.boundaries])
+    runs = True
     try:
         with META, layers.run_once(model), torch.no_grad():
             model(**inputs.values)
-    except HplintError:
-        raise
     except Exception:
-        pass  # what was taken until then is known; what cannot run is told of when the applied model runs
+        runs = False  # what was taken until then is known; the applied model will tell what cannot run
     finally:
         taken = {n: probe.taken[id(v)] for n, v in inputs.values.items() if id(v) in probe.taken}
         probe.close()
     adopt_layouts(inputs, plan, taken)
-    return inputs
+    return inputs, runs
 
 
 def main_dtype(model: nn.Module) -> torch.dtype:

@@ -65,10 +65,10 @@ class WithoutValues:
                 module = model.get_submodule(boundary.fqn)
                 module.forward = ShapedLikeInput(module, boundary)
 
-    def give_way(self, error: Exception, inside: str | None) -> bool:
+    def give_way(self, error: Exception, inside: str | None, runs_whole: bool) -> bool:
         """Take out what raised ``error`` in the boundary ``inside``; False where nothing is left to take out.
 
-        Raises the error where it has nothing to do with missing values.
+        Raises the error where it has nothing to do with missing values: the model itself ``runs_whole`` without them.
         """
         cause = error.__cause__ if isinstance(error, ApplyFailed) and error.__cause__ else error
         if isinstance(cause, InjectionError):
@@ -80,7 +80,7 @@ class WithoutValues:
             return self._drop_injection(injected.fqn, reason)
         if isinstance(error, HplintError):
             raise error
-        if not needs_data(error):
+        if runs_whole and not (isinstance(error, NotImplementedError) or needs_data(error)):
             if boundary is None:
                 raise error
             raise BoundaryError(f"the forward of `{boundary.title}` raised {reason}", boundary.fqn) from error
@@ -173,6 +173,7 @@ def _kin(boundary: ApplyBoundary) -> tuple[Any, ...]:
 
 
 def _first_line(error: Exception) -> str:
+    """The first sentence: torch explains at length."""
     text = str(getattr(error, "message", error)).strip()
-    line = text.splitlines()[0] if text else ""
+    line = text.splitlines()[0].partition(". ")[0] if text else ""
     return line if len(line) <= 200 else f"{line[:199]}…"

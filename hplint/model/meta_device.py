@@ -6,6 +6,7 @@ meta.
 """
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,18 +18,10 @@ from torch.utils._pytree import tree_any, tree_map
 
 _SMALL = 1 << 16
 """Elements up to which a new tensor is real in the second attempt."""
-_WORDS = (
-    "meta tensor",
-    "meta device",
-    "device meta",
-    "cuda",
-    "nvidia",
-    "npu",
-    "xpu",
-    "fake tensor",
-    "no data!",
-    "on meta",
+_WORDS = re.compile(
+    r"(?<![a-z])(?:meta tensor|meta device|device meta|cuda|nvidia|npu|xpu|fake tensor|no data!|on meta)"
 )
+"""Each begins a word: there is an npu in every input."""
 
 
 def build_on_meta(factory: Callable[[], Any]) -> Any:
@@ -46,9 +39,8 @@ def build_on_meta(factory: Callable[[], Any]) -> Any:
 def needs_data(error: BaseException) -> bool:
     """Whether an error comes from a tensor that has no data or from a device that is not here."""
     text = str(error).lower()
-    return isinstance(error, RuntimeError | NotImplementedError | TypeError | AssertionError | ValueError) and any(
-        word in text for word in _WORDS
-    )
+    kinds = RuntimeError | NotImplementedError | TypeError | AssertionError | ValueError
+    return isinstance(error, kinds) and _WORDS.search(text) is not None
 
 
 class SmallTensorsReal(TorchFunctionMode):

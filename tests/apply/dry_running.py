@@ -49,7 +49,7 @@ def dry(model: str, plan: str, on: Topology, batch: int | None = None, src: tupl
 
 
 def recorded(model: str, plan: str, on: Topology, batch: int) -> dict[str, Any]:
-    """Runs on each rank: the same step with values, recorded; the same keys as a dry run's, as far as they are there."""
+    """Runs on each rank: the same step with values, recorded; some of the keys of a dry run."""
     whole = make(model, cp=on.cp or 1)
     resolved: ApplyPlan = plan_for(whole, entries(plan), on)
     meshes = build_meshes(on)
