@@ -99,7 +99,7 @@ def test_the_ranks_are_those_of_the_mesh_and_an_unknown_dp_takes_what_is_left(
 def test_an_ignored_error_still_keeps_a_plan_from_being_applied(capsys, tmp_path):
     plan = tmp_path / "plan.yaml"
     text = (ROOT / PLAN).read_text(encoding="utf-8")
-    plan.write_text(text + "- match: no.such.module  # hplint: ignore[HPL101]\n  out_dst: auto\n", encoding="utf-8")
+    plan.write_text(text + "  - match: no.such.module  # hplint: ignore[HPL101]\n    out_dst: auto\n", encoding="utf-8")
     model = f"py:{ROOT}/fixtures/models/runnable.py:stack"
     assert run([str(plan), "--apply", "--model", model, "--mesh", "tp=2"]) == 1
     told = capsys.readouterr().err
