@@ -186,11 +186,11 @@ def _parameter(place: Place, checked: CheckedPlan) -> str:
 
 def _size(count: int) -> str:
     size, unit = float(count), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if size < 1000:
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if size < 1024:
             break
-        size, unit = size / 1000, larger
-    return f"{size:.3g} {unit}"
+        size, unit = size / 1024, larger
+    return f"{size:.4g} {unit}"
 
 
 def _input(place: Place, checked: CheckedPlan) -> str:

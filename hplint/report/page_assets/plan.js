@@ -34,9 +34,9 @@
   const mono = (text) => make("span", { class: "mono" }, text);
 
   function bytes(count) {
-    const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+    const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let unit = 0;
-    while (count >= 999.5 && unit < units.length - 1) { count /= 1000; unit += 1; }
+    while (count >= 1023.5 && unit < units.length - 1) { count /= 1024; unit += 1; }
     return `${unit === 0 || count >= 99.95 ? Math.round(count) : count.toPrecision(3)} ${units[unit]}`;
   }
 
