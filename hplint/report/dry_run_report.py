@@ -11,7 +11,7 @@ from hplint.text.wording import plural, quote
 
 Table = Sequence[tuple[str, ...]]
 _INSTEAD = {
-    "own forward": "the module's own forward ran in its place",
+    "own forward": "the own forward ran in its place, and what the function itself sends is not counted",
     "own exchange of tokens": "counted as hplint's own exchange of tokens instead",
     "shape of the input": "its result is taken to be shaped like its input, and what it sends inside is not counted",
     "nothing": "nothing is counted but parameters",
@@ -28,7 +28,10 @@ def dry_run_report(result: Mapping[str, Any], style: Style) -> Iterator[str]:
     yield from _parameters(found["parameters"], style)
     yield ""
     yield from _boundaries(found["boundaries"], style)
-    for title, rows in (("All boundaries", found["totals"]), ("Gradients, summed once after backward", found["gradients"])):
+    for title, rows in (
+        ("All boundaries", found["totals"]),
+        ("Gradients, summed once after backward", found["gradients"]),
+    ):
         if rows:
             yield style.paint(title, "strong")
             yield from _aligned([_total(row) for row in rows], right=(3, 4))

@@ -1,9 +1,12 @@
 """Dry runs: bytes and collectives worked out by hand, and equal to what real ranks record."""
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 import torch.distributed as dist
-from applying import topology
+from applying import plan_for, topology
 from dry_running import dry, entries, recorded, request_of, rows, sent
 from ranks import RANKS, on_ranks
 from verifying import spec_of
@@ -232,3 +235,28 @@ def test_values_are_never_allocated():
     before = torch.get_default_dtype()
     found = dry("tiny_llama", "dense.yaml", topology(cp=2, seq_len=1 << 24))
     assert found["seq_len"] == 1 << 24 and torch.get_default_dtype() == before
+
+
+EXPERTS = """
+  - match: "*.mlp"
+    region_dispatch: false
+    local_compute_fn: {_target_: hplint.apply.experts.expert_parallel}
+"""
+GOLDEN = Path(__file__).parents[1] / "report" / "golden" / "dry_run.json"
+RING = """
+  - match: "*.self_attn"
+    region_dispatch: false
+    inner_target: self
+    inner_wrapper: {_target_: acme_attention.ring}
+"""
+
+
+def test_the_machine_output_keeps_its_shape(request):
+    on = topology(True, dp=4, tp=2, ep=2)
+    asked = request_of(spec_of("tiny_mixtral"))
+    plan = plan_for(make_model(dict(asked)), EXPERTS + RING, on)
+    found = dry_run(ApplyRequest(plan, asked, "hf:tiny_mixtral", 8, ApplyOptions(dry_run=True)))
+    text = json.dumps(found, indent=2) + "\n"
+    if request.config.getoption("--update-golden"):
+        GOLDEN.write_text(text, encoding="utf-8", newline="\n")
+    assert text == GOLDEN.read_text(encoding="utf-8")
