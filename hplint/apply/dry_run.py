@@ -35,7 +35,7 @@ SEQUENCES = 1
 
 
 def dry_run(request: ApplyRequest, place: Place | None = None) -> dict[str, Any]:
-    """The machine output of a dry run, as docs/apply.md describes it.
+    """The machine output of a dry run, as docs/dry-run.md describes it.
 
     Raises CannotApply where this process is part of a process group, RequestError where the model cannot be made,
     BoundaryError where the plan does not fit what flows through it.
