@@ -22,7 +22,7 @@ from hplint.apply.mesh import Meshes, build_meshes
 from hplint.apply.place import Place
 from hplint.apply.plan import ApplyPlan
 from hplint.apply.request import ApplyRequest
-from hplint.apply.without_values import WithoutValues
+from hplint.apply.without_values import WithoutValues, reason_of
 from hplint.errors import RequestError
 from hplint.model.failure import ModelError
 from hplint.model.make_model import make_model
@@ -105,8 +105,11 @@ class _DryRun:
         layers = equal_layers(model, plan) if folds else EqualLayers()
         dtype = str(main_dtype(model)).removeprefix("torch.")
         modules = [name for name, _ in model.named_modules()]
-        inputs, runs = inputs_without_values(model, plan, self.meshes, self.sequences, layers)
-        step = Step()
+        step, inputs, runs = Step(), None, False
+        try:
+            inputs, runs = inputs_without_values(model, plan, self.meshes, self.sequences, layers)
+        except RequestError as error:
+            trouble.give_up(error.message.removeprefix("--verify "))
         self.place.at("applying the plan")
         try:
             applied = apply_plan(model, plan, self.meshes, recorder=step.boundaries)
@@ -115,12 +118,14 @@ class _DryRun:
                 raise
             return None, folds
         parameters = parameter_bytes(model, applied.layouts, self.meshes)
+        if inputs is None:
+            return _Measured(parameters, step, dtype, modules), folds
         try:
             run_step(model, applied, inputs, step, layers, self.place)
         except Exception as error:
             if trouble.give_way(error, self.place.boundary, runs):
                 return None, folds
-            trouble.give_up(error)
+            trouble.give_up(reason_of(error))
             return _Measured(parameters, Step(), dtype, modules), folds
         if layers.again:
             return None, False

@@ -44,7 +44,7 @@ class ExpertWeights:
         ``grouped`` lets one kernel do all experts."""
         weights = [self._weight(name) for name in self.first]
         down = self._weight(self.down)
-        if grouped:
+        if grouped and not tokens.is_meta:  # without values it takes no float32
             return self._grouped(tokens, counts, weights, down)
         parts = torch.split(tokens, list(counts))
         return torch.cat([self._one(part, [w[i] for w in weights], down[i]) for i, part in enumerate(parts)])

@@ -22,6 +22,7 @@ OWN_FORWARD, OWN_EXPERTS, FIRST_INPUT, NOTHING = (
     "shape of the input",
     "nothing",
 )
+_FIT = "the unsharded model runs there: see whether params and tp_divide_attrs fit what its forward does with them"
 
 
 @dataclass(slots=True)
@@ -73,27 +74,48 @@ class WithoutValues:
         cause = error.__cause__ if isinstance(error, ApplyFailed) and error.__cause__ else error
         if isinstance(cause, InjectionError):
             return self._drop_injection(cause.boundary, cause.message)
-        reason = f"{type(error).__name__}: {_first_line(error)}"
+        reason = reason_of(error)
         boundary = self.plan.boundary(inside) if inside is not None else None
         injected = self._injected(boundary)
         if injected is not None and not isinstance(error, BoundaryError):
             return self._drop_injection(injected.fqn, reason)
         if isinstance(error, HplintError):
             raise error
-        if runs_whole and not (isinstance(error, NotImplementedError) or needs_data(error)):
-            if boundary is None:
-                raise error
-            raise BoundaryError(f"the forward of `{boundary.title}` raised {reason}", boundary.fqn) from error
+        replaced = self._replaced(boundary)
+        if runs_whole and replaced is None and not (isinstance(error, NotImplementedError) or needs_data(error)):
+            where = f"the forward of `{boundary.title}`" if boundary else "outside of all boundaries the forward"
+            raise BoundaryError(f"{where} raised {reason}", boundary.fqn if boundary else "", _FIT) from error
         if boundary is None or boundary.fqn in self.shaped:
             return False
-        alike = [b.fqn for b in self.plan.boundaries if _kin(b) == _kin(boundary)]
-        self.shaped.update(alike)
-        self.omissions.append(Omission(None, alike, reason, FIRST_INPUT))
+        if replaced is not None:
+            # The module's own forward does not fit layouts that its injected function was made for.
+            replaced.instead = FIRST_INPUT
+            self._shape(replaced.modules)
+        else:
+            alike = [b.fqn for b in self.plan.boundaries if _kin(b) == _kin(boundary)]
+            self.omissions.append(Omission(None, alike, reason, FIRST_INPUT))
+            self._shape(alike)
         return True
 
-    def give_up(self, error: Exception) -> None:
+    def give_up(self, reason: str) -> None:
         """Nothing of the step can be counted."""
-        self.omissions.append(Omission(None, [], f"{type(error).__name__}: {_first_line(error)}", NOTHING))
+        self.omissions.append(Omission(None, [], reason, NOTHING))
+
+    def _shape(self, modules: list[str]) -> None:
+        self.shaped.update(modules)
+        self._change("", modules, lambda b, _: replace(b, local_compute_fn=None, inner_wrapper=None))
+
+    def _replaced(self, boundary: ApplyBoundary | None) -> Omission | None:
+        """What was left out of the boundary itself, or of one around it, and has something in its place."""
+        fqn = boundary.fqn if boundary else None
+        while fqn is not None:
+            found = next(
+                (o for o in self.omissions if o.instead in (OWN_FORWARD, OWN_EXPERTS) and fqn in o.modules), None
+            )
+            if found is not None:
+                return found
+            fqn = fqn.rpartition(".")[0] if fqn else None
+        return None
 
     def _injected(self, boundary: ApplyBoundary | None) -> ApplyBoundary | None:
         """The innermost boundary around (itself included) with an injected function that is not hplint's own."""
@@ -106,26 +128,29 @@ class WithoutValues:
         return None
 
     def _drop_injection(self, fqn: str, reason: str) -> bool:
+        """Take an injected function out, wherever it stands; False where there is none but hplint's own."""
         boundary = self.plan.boundary(fqn)
         call = next((c for c in _calls(boundary) if not _is_ours(c)), None) if boundary else None
-        call = call or (next(iter(_calls(boundary)), None) if boundary else None)
-        if boundary is None or call is None:
+        if boundary is None:
             return False
-        without = _exchanging if boundary.ep_size and call.target != OWN_EXCHANGE else _without
+        if call is None:
+            replaced = self._replaced(boundary)
+            if replaced is None or replaced.instead != OWN_EXPERTS:
+                return False
+            replaced.instead = OWN_FORWARD
+            self._change(OWN_EXCHANGE, replaced.modules, _without)
+            return True
         modules = [b.fqn for b in self.plan.boundaries if call.target in [c.target for c in _calls(b)]]
-        changed = tuple(without(b, call.target) if b.fqn in modules else b for b in self.plan.boundaries)
-        self.plan = replace(self.plan, boundaries=changed)
-        if call.target == OWN_EXCHANGE:
-            self._omission_of(modules).instead = OWN_FORWARD
-        else:
-            place = f" ({boundary.place})" if boundary.place else ""
-            reason = reason.removeprefix(f"{quote(call.target)} at `{boundary.title}`{place} ")
-            instead = OWN_EXPERTS if without is not _without else OWN_FORWARD
-            self.omissions.append(Omission(call.target, modules, reason, instead))
+        exchanges = boundary.ep_size is not None and boundary.local_compute_fn == call
+        self._change(call.target, modules, _exchanging if exchanges else _without)
+        place = f" ({boundary.place})" if boundary.place else ""
+        reason = reason.removeprefix(f"{quote(call.target)} at `{boundary.title}`{place} ")
+        self.omissions.append(Omission(call.target, modules, reason, OWN_EXPERTS if exchanges else OWN_FORWARD))
         return True
 
-    def _omission_of(self, modules: list[str]) -> Omission:
-        return next(o for o in reversed(self.omissions) if modules[0] in o.modules)
+    def _change(self, target: str, modules: list[str], change: Callable[[ApplyBoundary, str], ApplyBoundary]) -> None:
+        changed = tuple(change(b, target) if b.fqn in modules else b for b in self.plan.boundaries)
+        self.plan = replace(self.plan, boundaries=changed)
 
 
 class ShapedLikeInput:
@@ -172,8 +197,8 @@ def _kin(boundary: ApplyBoundary) -> tuple[Any, ...]:
     return path, boundary.kind
 
 
-def _first_line(error: Exception) -> str:
-    """The first sentence: torch explains at length."""
+def reason_of(error: Exception) -> str:
+    """The error's class and its first sentence: torch explains at length."""
     text = str(getattr(error, "message", error)).strip()
     line = text.splitlines()[0].partition(". ")[0] if text else ""
-    return line if len(line) <= 200 else f"{line[:199]}…"
+    return f"{type(error).__name__}: {line if len(line) <= 200 else f'{line[:199]}…'}"

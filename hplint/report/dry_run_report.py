@@ -125,7 +125,7 @@ def _omission(row: Mapping[str, Any], style: Style) -> str:
 
 def _is_error(reason: str) -> bool:
     head, colon, _ = reason.partition(":")
-    return bool(colon) and head.isidentifier()
+    return bool(colon) and head.isidentifier() and head[0].isupper()
 
 
 def _names(names: Sequence[str], style: Style) -> str:

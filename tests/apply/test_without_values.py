@@ -6,7 +6,7 @@ import pytest
 from applying import topology
 from dry_running import dry, rows, sent
 
-from hplint.apply.errors import BoundaryError
+from hplint.apply.errors import ApplyFailed, BoundaryError, CannotApply
 
 ON = topology(True, tp=2, seq_len=16)
 
@@ -73,6 +73,14 @@ class Layer(nn.Module):
     def forward(self, x):
         return x + self.router(x)
 
+class Unknown(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Identity()
+        self.factor = nn.Parameter(torch.empty(()))
+    def forward(self, x):
+        return self.scale(x) * self.factor
+
 class Routing(nn.Module):
     def __init__(self, values=False, width=8):
         super().__init__()
@@ -135,6 +143,22 @@ def test_the_own_forward_of_a_module_runs_for_a_function_that_cannot(target, rea
     assert rows(found) == rows(plain) and found["parameters"] == plain["parameters"]
 
 
+def test_inputs_that_cannot_be_made_up_leave_the_parameters(kernels):
+    plan = "- match: scale\n  params: {}\n"
+    found = dry(f"py:{kernels / 'routing.py'}:Unknown", plan, ON)
+    [left_out] = found["not_counted"]
+    assert left_out["reason"] == "cannot make up the input `x` of Unknown: no parameter tells its size"
+    assert found["parameters"]["bytes"]["total"] == 4
+
+
+def test_a_module_whose_own_forward_does_not_fit_either_is_shaped_like_its_input(kernels):
+    layouts = """{gate_proj.weight: {tp: shard(0)}, up_proj.weight: {tp: shard(0)}, down_proj.weight: {tp: shard(0)}}"""
+    found = dry("tiny_llama", injected("acme_not_here.fused", params=layouts), ON, src=(str(kernels),))
+    [left_out] = found["not_counted"]
+    assert (left_out["function"], left_out["instead"]) == ("acme_not_here.fused", "shape of the input")
+    assert rows(found) == rows(dry("tiny_llama", "  []", ON))
+
+
 def test_a_wrapper_that_reads_values_is_left_out(kernels):
     text = injected("acme_on_meta.reads_keys", "*.self_attn", "inner_wrapper", inner_target="self")
     found = dry("tiny_llama", text, ON, src=(str(kernels),))
@@ -150,6 +174,26 @@ def test_an_expert_function_that_routes_by_values_is_counted_as_hplints_own_exch
     assert (left_out["function"], left_out["instead"]) == ("acme_on_meta.routes_by_values", "own exchange of tokens")
     assert rows(found, estimated=True) == rows(own, estimated=True) and own["not_counted"] == []
     assert found["gradients"] == own["gradients"]
+
+
+def test_experts_that_hplints_own_exchange_does_not_know_either_are_shaped_like_their_input(kernels, monkeypatch):
+    def cannot(module, normalised):
+        raise CannotApply("finds no router")
+
+    monkeypatch.setattr("hplint.apply.experts.router_of", cannot)
+    on = topology(tp=2, ep=2, seq_len=16)
+    found = dry("tiny_mixtral", injected("acme_not_here.routed"), on, src=(str(kernels),))
+    [left_out] = found["not_counted"]
+    assert (left_out["function"], left_out["instead"]) == ("acme_not_here.routed", "shape of the input")
+    assert {row["axis"] for b in found["boundaries"] for row in b["communication"]} == {"tp"}
+
+
+def test_a_shipped_function_that_does_not_fit_its_module_is_refused_as_when_applied():
+    text = injected("sdpa_qkv", "*.self_attn", "inner_wrapper", inner_target="self").replace(
+        "{_target_: sdpa_qkv}", "sdpa_qkv"
+    )
+    with pytest.raises(ApplyFailed, match="needs a forward with the parameters"):
+        dry("tiny_llama", text, topology(cp=2, seq_len=16))
 
 
 def test_a_forward_that_routes_by_values_is_shaped_like_its_input_at_all_boundaries_of_its_kind(kernels):
@@ -187,8 +231,9 @@ def test_a_model_that_does_not_run_on_meta_for_other_reasons_is_told_the_same_wa
 def test_a_plan_whose_shapes_do_not_fit_is_an_error_and_nothing_to_leave_out():
     column = ", ".join(f"{name}.weight: {{tp: shard(0)}}" for name in ("gate_proj", "up_proj"))
     wrong = f'- match: "*.mlp"\n  params: {{{column}, down_proj.weight: {{tp: replicate}}}}\n'
-    with pytest.raises(BoundaryError, match=r"the forward of `model\.layers\.0\.mlp` raised RuntimeError: "):
+    with pytest.raises(BoundaryError, match=r"the forward of `model\.layers\.0\.mlp` raised RuntimeError: ") as told:
         dry("tiny_llama", wrong, ON)
+    assert "the unsharded model runs" in told.value.hint
 
 
 def test_a_sequence_that_an_axis_does_not_divide_is_an_error():
