@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from hplint.front import python_operators
+from hplint.front import python_operators, torch_paths
 from hplint.front.python_machine import DEPTH, LOOP, TEXT, Machine
 from hplint.front.python_values import (
     Arguments,
@@ -37,7 +37,7 @@ def call(m: Machine, path: str, arguments: Arguments, span: Span) -> Value:
         return arguments.get(1, "val") or Unknown(span, "there is nothing to cast")
     known = arguments.positional
     if unknown := python_operators.first_unknown(*known, *arguments.keywords.values()):
-        return Unknown(span, unknown.reason)
+        return Unknown(span, unknown.reason, origin=torch_paths.through(path, known))
     function = _FUNCTIONS.get(path.removeprefix("builtins."))
     if function is None or (not known and path not in _BARE):
         return Unknown(span, "it is called only at run time")

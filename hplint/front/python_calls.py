@@ -2,7 +2,7 @@
 
 import ast
 
-from hplint.front import python_blocks, python_builtins, python_eval, python_methods
+from hplint.front import python_blocks, python_builtins, python_eval, python_methods, torch_making, torch_paths
 from hplint.front.python_machine import Machine
 from hplint.front.python_making import MAKERS
 from hplint.front.python_scope import PLAN_WORDS, ROOTS, SPEC, Scope
@@ -52,12 +52,12 @@ def apply(m: Machine, function: Value, arguments: Arguments, span: Span) -> Valu
             return apply(m, function.function, _joined(function.arguments, arguments), span)
         case ClassValue(is_enum=True) if arguments.positional:
             return arguments.positional[0]
+        case ClassValue(style=str()):
+            return torch_making.styled(m, function.path.rpartition(".")[2], arguments, span, function.style)
         case ClassValue():
             return Unknown(span, f"an object of `{function.path.rpartition('.')[2]}` is made only at run time")
-        case Unknown(pinned=True):
-            return function
         case Unknown():
-            return Unknown(span, function.reason, False, function.parameter)
+            return torch_paths.called(m, function, arguments, span)
     return Unknown(span, "it is called only at run time")
 
 
@@ -164,6 +164,8 @@ def _reference(m: Machine, function: Reference, arguments: Arguments, span: Span
     module, _, word = function.path.rpartition(".")
     if module == "builtins" or function.path in python_builtins.LIBRARY:
         return python_builtins.call(m, function.path, arguments, span)
+    if (made := torch_making.call(m, function, arguments, span)) is not None:
+        return made
     if word in MAKERS and word in PLAN_WORDS:
         return MAKERS[word](m, arguments, span)
     if module.partition(".")[0] in ROOTS and one_near(word, (SPEC,)):

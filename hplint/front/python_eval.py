@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hplint.front import python_calls, python_operators
+from hplint.front import python_calls, python_operators, torch_making, torch_paths
 from hplint.front.python_bound import undefined
 from hplint.front.python_machine import DEPTH, LOOP, Machine
 from hplint.front.python_scope import PLAN_WORDS, Scope, axis_shorthand
@@ -26,7 +26,7 @@ from hplint.text.span import Span
 
 BUILTINS = frozenset((
     "range", "len", "list", "tuple", "set", "frozenset", "sorted", "reversed", "enumerate", "zip", "dict", "str", "int",
-    "bool", "float", "min", "max", "sum", "any", "all", "abs", "repr", "iter",
+    "bool", "float", "min", "max", "sum", "any", "all", "abs", "repr", "iter", "getattr",
 ))  # fmt: skip
 """Builtin functions that can be evaluated."""
 
@@ -73,7 +73,7 @@ def items_of(m: Machine, iterable: Value, node: ast.expr) -> tuple[list[Value], 
         case Const(value=str() as text) if len(text) <= LOOP:
             return [Const(c, iterable.span) for c in text], None
         case Unknown():
-            return [], Unknown(span, iterable.reason, True)
+            return [], Unknown(span, iterable.reason, True, origin=torch_paths.item(iterable.origin))
         case ClassValue(is_enum=True):
             return list(iterable.members.names.values()), None
     return [], Unknown(span, "it is known only at run time what this loops over", True)
@@ -94,6 +94,7 @@ def assign(m: Machine, target: ast.expr, given: Value, scope: Scope, assumed: bo
         case ast.Subscript():
             owner = as_table(m, target.value, value(m, target.value, scope), given, scope)
             key = value(m, target.slice, scope)
+            torch_paths.note_store(m, owner, key, given)
             python_operators.store(owner, key, given)
 
 
@@ -147,6 +148,8 @@ def _unpack(m: Machine, target: ast.Tuple | ast.List, given: Value, scope: Scope
     found, rest = items_of(m, given, target)
     if isinstance(given, Unknown):
         rest = given
+        if torch_paths.unpack_pair(m, target, given, lambda t, v: assign(m, t, v, scope, assumed)):
+            return
     star = next((i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)), None)
     if rest is None and star is not None and len(found) >= len(target.elts) - 1:
         end = len(found) - (len(target.elts) - 1 - star)
@@ -177,6 +180,10 @@ def _constant(m: Machine, node: ast.Constant, scope: Scope) -> Value:
 
 
 def _name(m: Machine, node: ast.Name, scope: Scope) -> Value:
+    return torch_paths.named(_looked_up(m, node, scope), node.id)
+
+
+def _looked_up(m: Machine, node: ast.Name, scope: Scope) -> Value:
     span = m.places.span(node)
     home = scope.home(node.id)
     if home is None:
@@ -185,6 +192,8 @@ def _name(m: Machine, node: ast.Name, scope: Scope) -> Value:
         if node.id in PLAN_WORDS:
             found = Reference(node.id, span, False)
             return axis_shorthand(found) or found
+        if node.id in torch_making.WORDS:
+            return Reference(node.id, span, False)
         return undefined(m, node.id, span)
     if node.id in home.assumed:
         m.assumed = True
@@ -196,7 +205,7 @@ def used(held: Value, span: Span) -> Value:
     made."""
     match held:
         case Unknown(pinned=False, reason=reason, parameter=parameter):
-            return Unknown(span, reason, False, parameter)
+            return Unknown(span, reason, False, parameter, held.origin, held.glob)
         case Reference(path=path, found=known):
             reference = Reference(path, span, known)
             return axis_shorthand(reference) or reference
@@ -207,7 +216,7 @@ def _attribute(m: Machine, node: ast.Attribute, scope: Scope) -> Value:
     name = dotted(node)
     span = m.places.span(node)
     if name is not None and (stored := scope.find(name)) is not None:
-        return used(stored, span)
+        return torch_paths.named(used(stored, span), node.attr)
     owner = value(m, node.value, scope)
     match owner:
         case Reference():
@@ -222,10 +231,8 @@ def _attribute(m: Machine, node: ast.Attribute, scope: Scope) -> Value:
             return owner.fields[node.attr][1]
         case PlacementValue() if node.attr == "dim" and owner.placement.dim is not None:
             return Const(owner.placement.dim, span)
-        case Unknown(pinned=True):
-            return owner
         case Unknown():
-            return Unknown(span, owner.reason)
+            return torch_paths.step(owner, node.attr, span)
         case Const() if node.attr == "value":
             return owner
     return Method(owner, node.attr, span)
@@ -342,8 +349,11 @@ def _subscript(m: Machine, node: ast.Subscript, scope: Scope) -> Value:
             None if part is None else value(m, part, scope)
             for part in (node.slice.lower, node.slice.upper, node.slice.step)
         ]
+        if isinstance(owner, Unknown):
+            return owner
         return python_operators.sliced(owner, bounds, span)
-    return python_operators.item(owner, value(m, node.slice, scope), span)
+    key = value(m, node.slice, scope)
+    return torch_paths.item_at(owner, key, span) or python_operators.item(owner, key, span)
 
 
 def _named(m: Machine, node: ast.NamedExpr, scope: Scope) -> Value:

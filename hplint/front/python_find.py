@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hplint.front import python_blocks
 from hplint.front.keys import PLAN_OVERRIDES
 from hplint.front.nodes import Mapping, Node, PlacementNode, Scalar, Sequence, TargetNode
-from hplint.front.python_machine import Machine, OutOfSteps
+from hplint.front.python_machine import Machine, OutOfSteps, Run
 from hplint.front.python_nodes import Converter
 from hplint.front.python_scope import PLANNER, SPEC, Scope
 from hplint.front.python_values import Const, Function, Items, Planner, Table, Unknown, Value
@@ -58,12 +58,14 @@ def run_file(m: Machine) -> None:
 def _names_plan(m: Machine, function: Function) -> bool:
     assert not isinstance(function.node, ast.Lambda)
     text = m.source.cut(m.places.span(function.node))
-    return any(word in text for word in (SPEC, PLANNER, PLAN_OVERRIDES))
+    return any(word in text for word in (SPEC, PLANNER, PLAN_OVERRIDES, "parallelize_module"))
 
 
 def _runs(m: Machine, new: Callable[[], Scope]) -> Iterator[Scope]:
     m.worlds = Worlds()
+    code = len(m.runs)
     while m.stopped is None and m.worlds.begin():
+        m.runs.append(Run(code))
         yield new()
 
 

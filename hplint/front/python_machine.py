@@ -1,11 +1,12 @@
 """The state of one static reading of a Python file, and its bounds."""
 
 import ast
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hplint.front.python_bound import bound_names
 from hplint.front.python_places import Places
-from hplint.front.python_values import Function, Table, Unknown, Value
+from hplint.front.python_values import Function, Origin, Table, Unknown, Value
 from hplint.front.python_worlds import Worlds
 from hplint.text.source import Source
 from hplint.text.span import Span
@@ -32,6 +33,29 @@ class Slip(NamedTuple):
     certain: bool
 
 
+@dataclass(slots=True)
+class Applied:
+    """A call of ``parallelize_module``: its module, mesh and plan as they were then. ``events``: how many of the run's
+    events came before."""
+
+    module: Value | None
+    mesh: Value | None
+    table: Table | None
+    items: list[tuple[Value, Value]]
+    span: Span
+    events: int
+
+
+@dataclass(slots=True)
+class Run:
+    """What one run of the file did to modules: plans applied, and calls (kind, how the module is reached, place) that
+    matter to a plan applied later. Runs of the same code have the same ``code``."""
+
+    code: int = 0
+    applied: list[Applied] = field(default_factory=list)
+    events: list[tuple[str, Origin, Span]] = field(default_factory=list)
+
+
 class Machine:
     """Reads one file. ``tables`` are all dicts that were made, in order;
 
@@ -48,6 +72,8 @@ class Machine:
         self.tables: list[Table] = []
         self.unread: list[Unknown] = []
         """Plans that were handed to a planner and cannot be read at all."""
+        self.runs: list[Run] = []
+        """What each run did to modules."""
         self.fresh: list[Function] = []
         """Functions that were defined and not looked at yet."""
         self._defined: set[int] = set()
@@ -68,6 +94,13 @@ class Machine:
         """What the last ``return`` gave."""
         self.stopped: Span | None = None
         """Where the steps ran out."""
+
+    @property
+    def run(self) -> "Run":
+        """The run that goes on now."""
+        if not self.runs:
+            self.runs.append(Run())
+        return self.runs[-1]
 
     def step(self, node: ast.expr | ast.stmt) -> None:
         """Count one evaluation."""

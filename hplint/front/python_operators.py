@@ -4,6 +4,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from hplint.front.python_machine import LOOP, TEXT, Machine
@@ -40,11 +41,26 @@ def first_unknown(*values: Value) -> Unknown | None:
 def concatenated(parts: list[Value], span: Span) -> Value:
     """The parts of an f-string put together."""
     if unknown := first_unknown(*parts):
-        return unknown
+        return globbed(unknown, parts, span)
     texts = [str(p.value) for p in parts if isinstance(p, Const)]
     if sum(map(len, texts)) > TEXT:
         return Unknown(span, "the text is too long")
     return Const("".join(texts), span)
+
+
+def globbed(unknown: Unknown, parts: list[Value], span: Span) -> Unknown:
+    """A text of which some parts are unknown, these as ``*``."""
+    texts: list[str] = []
+    for part in parts:
+        match part:
+            case Unknown(glob=Const(value=text)):
+                texts.append(str(text))
+            case Const(value=text):
+                texts.append(str(text))
+            case _:
+                texts.append("*")
+    whole = "".join(texts)
+    return replace(unknown, origin=None, glob=Const(whole, span) if len(whole) <= TEXT else None)
 
 
 def formatted(given: Value, spec: Value, conversion: int, span: Span) -> Value:
@@ -164,6 +180,10 @@ def binary(m: Machine, op: ast.operator, left: Value, right: Value, span: Span) 
     if isinstance(op, ast.Mod) and isinstance(left, Const) and isinstance(left.value, str):
         return percent(left.value, right, span)
     if unknown := first_unknown(left, right):
+        if isinstance(op, ast.Add) and any(
+            (isinstance(p, Const) and isinstance(p.value, str)) or _is_glob(p) for p in (left, right)
+        ):
+            return globbed(unknown, [left, right], span)
         return unknown
     match left, right:
         case Items(), Items() if isinstance(op, (ast.Add, ast.BitOr)) and len(left.items) + len(right.items) <= LOOP:
@@ -178,6 +198,10 @@ def binary(m: Machine, op: ast.operator, left: Value, right: Value, span: Span) 
         case Const(), Const():
             return _arithmetic(op, left.value, right.value, span)
     return Unknown(span, f"{named(left)} and {named(right)} cannot be combined here")
+
+
+def _is_glob(value: Value) -> bool:
+    return isinstance(value, Unknown) and value.glob is not None
 
 
 def _united(op: ast.operator, left: Items, right: Items) -> list[Value]:

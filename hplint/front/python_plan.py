@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from hplint.front.python_find import Call, Candidate
 
 _WORDS = re.compile(r"Module\w+Spec|\w+ShardingSpec|plan_overrides|ShardingPlanner")
+_STYLE_WORDS = re.compile(
+    r"parallelize_module|ParallelStyle|(?:Colwise|Rowwise|Sequence)Parallel|PrepareModule(?:In|Out)put"
+)
 """What a file with a plan mentions, the first of them maybe misspelt."""
 
 
@@ -57,7 +60,8 @@ def read_python(source: Source) -> Document:
         data = {"message": error.reason, "help": error.advice}
         document.faults = (*document.faults, Fault("syntax-error", error.span, data=data))
         return document
-    if not _WORDS.search(source.text):
+    styles = _STYLE_WORDS.search(source.text) is not None
+    if not styles and not _WORDS.search(source.text):
         return document
     from hplint.front.python_find import candidates, run_file, unread
     from hplint.front.python_machine import Machine
@@ -65,6 +69,10 @@ def read_python(source: Source) -> Document:
     machine = Machine(source, tree)
     run_file(machine)
     document.plans = tuple(_plan(source, candidate, machine.undefined) for candidate in candidates(machine))
+    if styles:
+        from hplint.front.torch_plan import torch_plans
+
+        document.plans += torch_plans(machine)
     faults = [Fault("not-evaluated", u.span, data={"reason": u.reason}) for u in unread(machine)]
     if document.plans:
         faults += [Fault("not-evaluated", span, data=slip._asdict()) for span, slip in sorted(machine.slips.items())]

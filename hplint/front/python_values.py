@@ -7,7 +7,7 @@ used through a name keeps the place of its literal, which is where a typo in it 
 import ast
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hplint.plan.placement import Placement
 from hplint.text.span import Span
@@ -36,6 +36,22 @@ class Items:
     rest: "Unknown | None" = None
 
 
+class Origin(NamedTuple):
+    """How an unknown value is reached from a name: ``steps`` are attributes and items, ``*`` where a loop or an unknown
+    number leads on. ``shape`` is "pairs" where iterating gives (key, item), "pair" for such a pair. ``picked`` is the
+    last step as a text that was written in brackets. ``wrapped`` are calls around the value, with their places."""
+
+    variable: str
+    steps: tuple[str, ...] = ()
+    shape: str = ""
+    picked: Const | None = None
+    wrapped: tuple[tuple[str, Span], ...] = ()
+
+    def to(self, step: str, picked: Const | None = None) -> "Origin":
+        """What an attribute, an index or a loop leads to."""
+        return Origin(self.variable, (*self.steps, step), "", picked, self.wrapped)
+
+
 @dataclass(slots=True)
 class Unknown:
     """An expression that cannot be read statically; ``reason`` finishes the sentence "not evaluated: …".
@@ -48,6 +64,10 @@ class Unknown:
     reason: str
     pinned: bool = False
     parameter: bool = False
+    origin: Origin | None = None
+    """How it is reached, where that is a path from a name."""
+    glob: Const | None = None
+    """A text of which parts are unknown, these as ``*``."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,6 +78,7 @@ class Table:
 
     ``name`` and ``anchor``: the variable, keyword or function that holds it, and that token. ``flowed``: it was poured
     into another dict. ``handed``: a planner was given it. ``returned``: a function nobody in the file calls returns it.
+    ``applied``: parallelize_module was given it.
     """
 
     span: Span
@@ -68,6 +89,7 @@ class Table:
     flowed: bool = False
     handed: bool = False
     returned: bool = False
+    applied: bool = False
     planners: "list[Planner]" = field(default_factory=list)
 
     def put(self, key: "Value", value: "Value") -> None:
@@ -98,6 +120,11 @@ class Table:
     def holds_specs(self) -> bool:
         """Whether some value is a ModuleShardingSpec."""
         return any(isinstance(value, Spec) for _, value in self.entries.values())
+
+    @property
+    def holds_styles(self) -> bool:
+        """Whether some value is a parallel style."""
+        return any(isinstance(value, StyleValue) for _, value in self.entries.values())
 
     @property
     def is_whole(self) -> bool:
@@ -174,6 +201,8 @@ class ClassValue:
     span: Span
     members: "Scope"
     is_enum: bool = False
+    style: str | None = None
+    """The parallel style that it derives from."""
 
 
 @dataclass(slots=True)
@@ -184,6 +213,30 @@ class Planner:
     derive: bool = True
     allow_uncovered_params: bool = False
     calls: "list[tuple[Span, dict[str, Value]]]" = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class StyleValue:
+    """``ColwiseParallel(…)`` and its like. ``base``: the known style that its class derives from. ``strange``: further
+    arguments that cannot be read."""
+
+    span: Span
+    name: str
+    base: str | None = None
+    arguments: "dict[str, tuple[Span, Value]]" = field(default_factory=dict)
+    strange: bool = False
+
+
+@dataclass(slots=True)
+class MeshValue:
+    """A device mesh: the names of its axes (None: unknown) and how many; the axis that was picked out of another mesh,
+    and the axes of that one."""
+
+    span: Span
+    axes: tuple[str, ...] | None
+    size: int | None
+    picked: Const | None = None
+    whole: tuple[str, ...] | None = None
 
 
 @dataclass(slots=True)
@@ -225,7 +278,7 @@ class Arguments:
 
 Value = (
     Const | Items | Unknown | Table | Spec | PlacementValue | TargetValue | Reference | Function | ClassValue | Planner
-    | Method | Bound
+    | StyleValue | MeshValue | Method | Bound
 )  # fmt: skip
 
 
@@ -300,6 +353,7 @@ def named(value: Value) -> str:
             return f"a {value.kind}"
     words = {
         Table: "a dict", Spec: "a ModuleShardingSpec", PlacementValue: "a placement", TargetValue: "a Target",
-        Function: "a function", ClassValue: "a class", Planner: "a planner",
+        Function: "a function", ClassValue: "a class", Planner: "a planner", StyleValue: "a parallel style",
+        MeshValue: "a device mesh",
     }  # fmt: skip
     return words.get(type(value), "a value")

@@ -58,6 +58,8 @@ class Plan:
     name: str | None = None
     """The variable or function that holds a Python plan, for people."""
     styles: "tuple[StyleEntry, ...]" = ()
+    other_styles: "tuple[StyleEntry, ...]" = ()
+    """Entries that the same code applies where its conditions go other ways; numbered on from ``styles``."""
 
     @property
     def size(self) -> int:

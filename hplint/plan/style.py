@@ -51,20 +51,28 @@ class MeshUse(NamedTuple):
     whole: tuple[str, ...] | None = None
 
 
+class Earlier(NamedTuple):
+    """A call that came before a plan was applied: ``kind`` (fully_shard, compile, checkpoint_wrapper), its place, and
+    the steps to its module from where the application's own begin."""
+
+    kind: str
+    span: Span
+    steps: tuple[str, ...]
+
+
 @dataclass(slots=True, eq=False)
 class Application:
     """What a plan is applied to: one call, or one model class of the library.
 
     ``steps`` lead from what ``variable`` names to the module; a loop over layers is ``*``. ``span`` marks the module
-    argument. ``before`` are the calls on the same module (or one around it) that came earlier and matter: kind
-    (fully_shard, compile, checkpoint_wrapper) and place.
+    argument. ``before`` are the calls on modules of the same variable that came earlier and matter.
     """
 
     steps: tuple[str, ...] = ()
     variable: str | None = None
     span: Span = START
     mesh: MeshUse | None = None
-    before: tuple[tuple[str, Span], ...] = ()
+    before: tuple[Earlier, ...] = ()
 
 
 @dataclass(slots=True)
@@ -74,7 +82,8 @@ class StyleEntry:
     ``key`` is relative to ``applied``; None where it cannot be read. ``glob`` is true where parts of the key are known
     only at run time (layer numbers), which ``key`` then has as ``*``. ``style`` is None where it cannot be read.
     ``applied`` is None where the file does not say what the plan is applied to: it belongs where it fits best.
-    ``shipped`` entries come with a library, not from the user. ``condition`` names the branch that the entry needs.
+    ``shipped`` entries come with a library, not from the user. ``conditional`` ones are applied in some runs of
+    the same code and not in others.
     """
 
     index: int
@@ -84,7 +93,7 @@ class StyleEntry:
     applied: Application | None = None
     glob: bool = False
     shipped: bool = False
-    condition: str = ""
+    conditional: bool = False
 
     @property
     def match(self) -> Text | None:

@@ -1,0 +1,155 @@
+"""HPL606 unpaired-cut: layers that feed one another and whose styles do not fit together (P1, by names).
+
+Only where names leave no doubt: q, k, v -> o; gate, up -> down; w1, w3 -> w2; fc1 -> fc2 of one parent.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hplint.rule import (
+    COLWISE,
+    ROWWISE,
+    Case,
+    Finding,
+    Related,
+    Style,
+    StyleEntry,
+    is_linear,
+    is_local,
+    on_styles,
+    quote,
+    style_input,
+    style_output,
+)
+
+RULE = on_styles("HPL606", "unpaired-cut", "error", "torch")
+
+PAIRS = (
+    (("q_proj", "k_proj", "v_proj"), ("o_proj", "out_proj", "dense")),
+    (("wq", "wk", "wv"), ("wo",)),
+    (("to_q", "to_k", "to_v"), ("to_out", "to_o")),
+    (("gate_proj", "up_proj"), ("down_proj",)),
+    (("w1", "w3"), ("w2",)),
+    (("fc1",), ("fc2",)),
+    (("c_fc",), ("c_proj",)),
+)
+"""Names of the layers that are read, and of the one that reads what they make."""
+LAST = (-1, 2)
+
+
+class Pair(NamedTuple):
+    """A layer and one that reads its output, with what the plan says of both."""
+
+    first: str
+    then: str
+    one: StyleEntry | None
+    other: StyleEntry | None
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if case.styles is None or case.tree is None:
+        return
+    for pair in _pairs(case):
+        entry, words = _verdict(pair)
+        if entry is None:
+            continue
+        message, advice = words
+        also = pair.other if entry is pair.one else pair.one
+        related = (Related(f"{quote(also.key.value)} is cut here", also.key.span),) if also and also.key else ()
+        yield Finding(
+            entry.key.span if entry.key else entry.span,
+            message,
+            advice,
+            entry,
+            pair.then if entry is pair.other else pair.first,
+            related=related,
+            severity="warning" if any(e and (e.conditional or (e.style and e.style.base)) for e in pair[2:]) else None,
+        )
+
+
+def _pairs(case: Case) -> Iterator[Pair]:
+    """The pairs of which at least one side has a style, once for each reader: the first of its sources that the plan
+    treats like no other."""
+    assert case.tree is not None and case.styles is not None
+    winners, covered = case.styles.winners, set(case.styles.by_module)
+    elsewhere = {fqn for e in case.plan.other_styles for fqn in case.styles.hits.get(e.index, ())}
+    for parent in dict.fromkeys(fqn.rpartition(".")[0] for fqn in winners):
+        prefix = f"{parent}." if parent else ""
+        for sources, readers in PAIRS:
+            then = next((prefix + r for r in readers if prefix + r in case.tree.modules), None)
+            firsts = [prefix + s for s in sources if prefix + s in case.tree.modules]
+            if then is None or not firsts or not covered & {then, *firsts}:
+                continue
+            if (
+                any(not is_linear(case.tree.modules[m]) for m in (then, *firsts))
+                or elsewhere & {then, *firsts} - covered
+            ):
+                continue
+            for first in firsts:
+                yield Pair(first, then, winners.get(first), winners.get(then))
+
+
+def _verdict(pair: Pair) -> tuple[StyleEntry | None, tuple[str, str]]:
+    """The entry at fault, and what is wrong with it."""
+    one, other = (e.style if e else None for e in (pair.one, pair.other))
+    name, then = (quote(fqn.rpartition(".")[2]) for fqn in pair[:2])
+    if any(e is not None and (e.style is None or e.style.kind not in (COLWISE, ROWWISE)) for e in pair[2:]):
+        return None, ("", "")
+    made = _made(one)
+    wanted = _wanted(other)
+    if made is None or wanted is None:
+        return None, ("", "")
+    if one is not None and one.kind == ROWWISE and _is_cut_input(one):
+        return pair.one, (
+            f"{name} is rowwise and expects its input cut along the features, but what it reads is whole: the sizes do "
+            "not fit in the matmul",
+            f"make {name} {quote(COLWISE)} and {then} {quote(ROWWISE)}",
+        )
+    if made == wanted:
+        return None, ("", "")
+    if made == "cut":
+        if other is not None:
+            return pair.other, (
+                f"{then} expects a whole input, but {name} hands on its slice of the features: the sizes do not fit in "
+                "the matmul",
+                f"make {then} {quote(ROWWISE)}, or gather {name} by `output_layouts=Replicate()`",
+            )
+        return pair.one, (
+            f"{name} hands on its slice of the features, and {then}, which reads it, has no style: the sizes do not "
+            "fit in the matmul",
+            f"give {then} {quote(ROWWISE)}",
+        )
+    how = f"{name} hands its output on whole" if one is not None else f"{name} has no style and its output is whole"
+    return pair.other, (
+        f"{then} is rowwise and expects its input cut along the features, but {how}: the sizes do not fit in "
+        "the matmul",
+        f"make {name} {quote(COLWISE)} without gathering, or give {then} `input_layouts=Replicate()`",
+    )
+
+
+def _made(style: Style | None) -> str | None:
+    """Whether a layer hands on a "cut" or a "whole" tensor; None where that cannot be told."""
+    if style is None:
+        return "whole"
+    layout = style_output(style)
+    if layout is None or is_local(style) is not True:
+        return None
+    if layout.is_shard:
+        return "cut" if layout.dim in LAST else None
+    return "whole"
+
+
+def _wanted(style: Style | None) -> str | None:
+    """Whether a layer expects a "cut" or a "whole" tensor; None where that cannot be told."""
+    if style is None:
+        return "whole"
+    layout = style_input(style)
+    if layout is None:
+        return None
+    if layout.is_shard:
+        return "cut" if layout.dim in LAST else None
+    return "whole"
+
+
+def _is_cut_input(style: Style) -> bool:
+    return _wanted(style) == "cut"
