@@ -84,6 +84,8 @@ def _moves(
 def boundary_shares(boundary: Boundary, topology: Topology) -> frozenset[str]:
     """Axes on which what each rank computes in the region is a share of the whole: gradients of what it holds whole
     must then be added up."""
+    if boundary.ep_size is not None:
+        return frozenset(topology.active_axes)  # experts take tokens from all ranks
     layouts = [*(boundary.out_src or {}).values(), *(boundary.params or {}).values(), *(boundary.in_dst or {}).values()]
     return frozenset(
         axis
