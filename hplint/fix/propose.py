@@ -9,6 +9,7 @@ from hplint.lint.diagnostic import Diagnostic, Edit, Fix
 from hplint.lint.proposal import AddItem, Change, ChangeComment, Draft, Proposal, Remove, RemoveEntry, SetField
 from hplint.lint.request import CheckedPlan, Run
 from hplint.plan.plan import Plan
+from hplint.plan.style import STYLE_DIALECTS
 from hplint.resolve.topology import Topology
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Realiser:
         plan = checked.plan
         changes = whole_entries(plan, self._expanded(checked, asked))
         faults = (*plan.faults, *(checked.resolved.faults if checked.resolved else ()))
-        if plan.dialect == "python":
+        if plan.dialect == "python" or (plan.dialect in STYLE_DIALECTS and plan.source.path.endswith(".py")):
             from hplint.fix.python_edit import realise
 
             edits = realise(plan.source, plan, changes, faults)

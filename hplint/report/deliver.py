@@ -50,7 +50,10 @@ def deliver(
     err.flush()
 
 
-_NO_PLAN = "a plan is a plan_overrides section, a list of entries with match, or a Python dict of ModuleShardingSpec"
+_NO_PLAN = (
+    "a plan is a plan_overrides section, a list of entries with match, a Python dict of ModuleShardingSpec, or one of "
+    "parallel styles"
+)
 
 
 class _Delivery(NamedTuple):

@@ -45,7 +45,7 @@ def _plan(checked: CheckedPlan, trees: dict[int, int]) -> dict[str, Any]:
         "path": checked.path,
         "name": checked.plan.name,
         "model": checked.model,
-        "entries": len(checked.plan.entries),
+        "entries": checked.plan.size,
         "tree": trees.get(id(checked.tree)),
         "text": checked.plan.source.text,
         "topologies": [],

@@ -67,7 +67,7 @@ def _checked(run: Run, entries: bool = True) -> str:
     plans = {id(p.plan): p.plan for p in run.plans}
     text = plural(len(plans), "plan")
     if entries:
-        text += f", {plural(sum(len(p.entries) for p in plans.values()), 'entry', 'entries')}"
+        text += f", {plural(sum(p.size for p in plans.values()), 'entry', 'entries')}"
     most = max(Counter(id(p.plan) for p in run.plans).values(), default=1)
     return f"{text} on {plural(most, 'topology', 'topologies')}" if most > 1 else text
 

@@ -8,6 +8,7 @@ from hplint.rule import (
     Miss,
     ModuleTree,
     Related,
+    Span,
     StyleEntry,
     key_miss,
     listing,
@@ -107,24 +108,24 @@ def _misplaced(case: Case) -> Iterator[Finding]:
 
 def _wrapped(case: Case) -> Iterator[Finding]:
     """Modules that were wrapped before: their paths have gained a segment."""
-    assert case.styles is not None
+    told: set[Span] = set()
     for entry in case.plan.styles:
         if entry.applied is None or entry.key is None or not entry.key.value:
             continue
         steps = (*entry.applied.steps, *entry.key.value.split("."))
         for earlier in entry.applied.before:
-            if earlier.kind == "fully_shard" or not _leads_through(earlier.steps, steps):
+            if earlier.kind == "fully_shard" or earlier.span in told or not _leads_through(earlier.steps, steps):
                 continue
+            told.add(earlier.span)
             segment = "_orig_mod" if earlier.kind == "compile" else "_checkpoint_wrapped_module"
             yield Finding(
-                entry.key.span,
-                f"the key {quote(entry.key.value)} matches nothing: {quote(earlier.kind)} came before, and the path "
-                f"has gained {quote(segment)}; {_AFTER}",
-                f"apply the plan first, then wrap; or write {quote(segment)} into the key",
+                entry.applied.span,
+                f"the key {quote(entry.key.value)}, say, matches nothing: {quote(earlier.kind)} came before, and the "
+                f"path has gained {quote(segment)}; {_AFTER}",
+                f"apply the plan first, then wrap; or write {quote(segment)} into the keys",
                 entry,
                 related=(Related("wrapped here", earlier.span),),
             )
-            break
 
 
 def _leads_through(wrapped: tuple[str, ...], steps: tuple[str, ...]) -> bool:

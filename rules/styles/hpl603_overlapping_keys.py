@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from hplint.rule import COLWISE, ROWWISE, SEQUENCE, Case, Finding, Related, StyleEntry, on_styles, quote, remove_item
+from hplint.rule import COLWISE, ROWWISE, SEQUENCE, Case, Finding, Related, StyleEntry, on_styles, quote
 
 RULE = on_styles("HPL603", "overlapping-keys", "error", "torch")
 
@@ -24,7 +24,6 @@ def check(case: Case) -> Iterator[Finding]:
                 again,
                 fqn,
                 related=(Related("cut here first", first.key.span),),
-                fixes=() if again.glob else (remove_item(again.key.span, again.key.value),),
                 severity="warning" if again.conditional or first.conditional else None,
             )
 

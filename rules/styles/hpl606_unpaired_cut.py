@@ -49,10 +49,12 @@ class Pair(NamedTuple):
 def check(case: Case) -> Iterator[Finding]:
     if case.styles is None or case.tree is None:
         return
+    told: set[str] = set()
     for pair in _pairs(case):
         entry, words = _verdict(pair)
-        if entry is None:
+        if entry is None or pair.then in told:
             continue
+        told.add(pair.then)
         message, advice = words
         also = pair.other if entry is pair.one else pair.one
         related = (Related(f"{quote(also.key.value)} is cut here", also.key.span),) if also and also.key else ()
@@ -68,10 +70,11 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _pairs(case: Case) -> Iterator[Pair]:
-    """The pairs of which at least one side has a style, once for each reader: the first of its sources that the plan
-    treats like no other."""
+    """The pairs of which at least one side has a style. Where a key is misspelt or cannot be read, a side without a
+    style may be what it means: only pairs of which both have one are looked at."""
     assert case.tree is not None and case.styles is not None
     winners, covered = case.styles.winners, set(case.styles.by_module)
+    unsure = bool(case.styles.unmatched) or any(e.key is None or e.style is None for e in case.plan.styles)
     elsewhere = {fqn for e in case.plan.other_styles for fqn in case.styles.hits.get(e.index, ())}
     for parent in dict.fromkeys(fqn.rpartition(".")[0] for fqn in winners):
         prefix = f"{parent}." if parent else ""
@@ -86,6 +89,8 @@ def _pairs(case: Case) -> Iterator[Pair]:
             ):
                 continue
             for first in firsts:
+                if unsure and not {first, then} <= covered:
+                    continue
                 yield Pair(first, then, winners.get(first), winners.get(then))
 
 

@@ -2,20 +2,33 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Application, Case, Finding, Related, StyleEntry, listing, near, on_styles, quote, rename_to_near
+from hplint.rule import (
+    Application,
+    Case,
+    Finding,
+    Related,
+    Span,
+    StyleEntry,
+    listing,
+    near,
+    on_styles,
+    quote,
+    rename_to_near,
+)
 
 RULE = on_styles("HPL611", "wrong-mesh", "error", "torch")
 
 
 def check(case: Case) -> Iterator[Finding]:
     told: set[int] = set()
+    earlier: set[Span] = set()
     for entry in case.plan.styles:
         if entry.applied is None:
             continue
         if id(entry.applied) not in told:
             told.add(id(entry.applied))
             yield from _mesh(entry, entry.applied)
-        yield from _sharded(entry, entry.applied)
+        yield from _sharded(entry, entry.applied, earlier)
 
 
 def _mesh(entry: StyleEntry, applied: Application) -> Iterator[Finding]:
@@ -42,22 +55,22 @@ def _mesh(entry: StyleEntry, applied: Application) -> Iterator[Finding]:
         )
 
 
-def _sharded(entry: StyleEntry, applied: Application) -> Iterator[Finding]:
-    """Modules that FSDP has cut before the plan comes."""
+def _sharded(entry: StyleEntry, applied: Application, told: set[Span]) -> Iterator[Finding]:
+    """Modules that FSDP has cut before the plan comes, told once for each call."""
     if entry.key is None:
         return
     steps = (*applied.steps, *(entry.key.value.split(".") if entry.key.value else ()))
     for earlier in applied.before:
-        if earlier.kind == "fully_shard" and _is_around(earlier.steps, steps):
+        if earlier.kind == "fully_shard" and earlier.span not in told and _is_around(earlier.steps, steps):
+            told.add(earlier.span)
             yield Finding(
-                entry.key.span,
-                f"`fully_shard` came before this plan: the weights of {quote(entry.key.value or 'the module')} lie on "
-                "another mesh already, and the call fails",
+                applied.span,
+                f"`fully_shard` came before this plan: the weights of {quote(entry.key.value or 'the module')}, say, "
+                "lie on another mesh already, and the call fails",
                 "apply the plan first, then `fully_shard`",
                 entry,
                 related=(Related("sharded here", earlier.span),),
             )
-            return
 
 
 def _is_around(outer: tuple[str, ...], steps: tuple[str, ...]) -> bool:

@@ -14,6 +14,8 @@ def check(case: Case) -> Iterator[Finding]:
     size = case.topology.tp
     if case.styles is None or case.tree is None or size is None or size < 2 or not any(case.styles.hits.values()):
         return
+    if case.styles.unmatched or any(e.key is None or e.style is None for e in case.plan.styles):
+        return  # What is whole may be whole for that reason alone.
     found = style_coverage(case.plan, case.tree, case.styles, size)
     if found.odd:
         fqn, others = found.odd[0]
