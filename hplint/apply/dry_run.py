@@ -4,6 +4,7 @@ torch's fake process group stands for all ranks, this process being rank 0; tens
 applied by the very function that applies it to real models, and one step runs: forward, backward, sums of gradients.
 """
 
+import copy
 from dataclasses import dataclass, replace
 from math import lcm
 from typing import Any
@@ -137,6 +138,8 @@ class _DryRun:
             model = make_model(dict(self.request.model), build_on_meta, attention)
         except ModelError as error:
             raise RequestError(f"the model cannot be made: {error.reason}", error.hint) from None
+        if self.request.model["kind"] == "py":
+            model = copy.deepcopy(model)  # a spec may name a module itself, which the next attempt would meet changed
         model.to(device="meta").eval()
         for parameter in model.parameters():
             parameter.requires_grad_(parameter.is_floating_point())

@@ -99,7 +99,8 @@ class WithoutValues:
 
     def give_up(self, reason: str) -> None:
         """Nothing of the step can be counted."""
-        self.omissions.append(Omission(None, [], reason, NOTHING))
+        if all(o.instead != NOTHING for o in self.omissions):
+            self.omissions.append(Omission(None, [], reason, NOTHING))
 
     def _shape(self, modules: list[str]) -> None:
         self.shaped.update(modules)

@@ -11,7 +11,7 @@ import torch.distributed as dist
 from applying import plan_for, topology
 from dry_running import dry, entries, recorded, request_of, rows, sent
 from ranks import RANKS, on_ranks
-from verifying import spec_of
+from verifying import FIXTURES, spec_of
 
 from hplint.apply.dry_run import dry_run
 from hplint.apply.errors import CannotApply
@@ -243,6 +243,18 @@ def test_a_loss_parallel_head_keeps_its_logits_cut():
 
     on = replace(topology(True, tp=2, seq_len=16), loss_parallel=True)
     assert [row[2] for row in sent(dry("tiny_llama", "dense.yaml", on), "lm_head")] == ["all-gather", "reduce-scatter"]
+
+
+@pytest.mark.parametrize("sizes", [{"tp": 2}, {"tp": 2, "cp": 2}])
+def test_parameters_and_activations_have_the_dtype_of_the_configuration(sizes, tmp_path):
+    config = json.loads((FIXTURES / "configs" / "tiny_llama" / "config.json").read_text(encoding="utf-8"))
+    (tmp_path / "config.json").write_text(json.dumps(config | {"torch_dtype": "bfloat16"}), encoding="utf-8")
+    on = topology(True, seq_len=16, **sizes)
+    found, full = dry(f"hf:{tmp_path}", "dense.yaml", on), dry("tiny_llama", "dense.yaml", on)
+    assert (found["dtype"], found["output_dtypes"]) == ("bfloat16", ["bfloat16"])
+    assert list(found["parameters"]["dtypes"]) == ["bfloat16"]
+    assert [2 * t["bytes"] for t in found["totals"]] == [t["bytes"] for t in full["totals"]]
+    assert found["not_counted"] == []
 
 
 def test_nothing_is_sent_and_nothing_cut_on_one_rank():

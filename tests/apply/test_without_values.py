@@ -93,6 +93,8 @@ class Routing(nn.Module):
         for layer in self.layers:
             x = layer(x)
         return self.head(x)
+
+made = Routing()
 """
 
 WHOLE = """
@@ -207,6 +209,11 @@ def test_a_forward_that_routes_by_values_is_shaped_like_its_input_at_all_boundar
         ("x", "backward", "all-reduce", "tp", size),
     ]
     assert [row[2] for row in sent(found, "head")] == ["all-gather", "all-reduce"]
+
+
+def test_a_spec_may_name_a_module_itself(kernels):
+    found = dry(f"py:{kernels / 'routing.py'}:made", WHOLE, ON)
+    assert len(sent(found, "layers.1.router")) == 2 == len(sent(found, "head"))
 
 
 def test_a_model_that_reads_values_outside_of_boundaries_still_gets_its_parameters_counted(kernels):
