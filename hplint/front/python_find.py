@@ -61,11 +61,11 @@ def _names_plan(m: Machine, function: Function) -> bool:
     return any(word in text for word in (SPEC, PLANNER, PLAN_OVERRIDES, "parallelize_module"))
 
 
-def _runs(m: Machine, new: Callable[[], Scope]) -> Iterator[Scope]:
+def _runs(m: Machine, new: Callable[[], Scope], function: int | None = None) -> Iterator[Scope]:
     m.worlds = Worlds()
     code = len(m.runs)
     while m.stopped is None and m.worlds.begin():
-        m.runs.append(Run(code))
+        m.runs.append(Run(code, function))
         yield new()
 
 
@@ -73,7 +73,7 @@ def _stand_alone(m: Machine, function: Function) -> None:
     node = function.node
     assert not isinstance(node, ast.Lambda)
     name = node.name
-    for scope in _runs(m, lambda: Scope(function.scope, "function", title=name, place=function.span)):
+    for scope in _runs(m, lambda: Scope(function.scope, "function", title=name, place=function.span), id(node)):
         parameters = node.args
         for part in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs):
             unknown = Unknown(m.places.span(part), f"`{part.arg}` is a parameter without a default", False, True)

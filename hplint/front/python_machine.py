@@ -49,9 +49,11 @@ class Applied:
 @dataclass(slots=True)
 class Run:
     """What one run of the file did to modules: plans applied, and calls (kind, how the module is reached, place) that
-    matter to a plan applied later. Runs of the same code have the same ``code``."""
+    matter to a plan applied later. Runs of the same code have the same ``code``; ``function`` is the id of the node of
+    a function that was run by itself."""
 
     code: int = 0
+    function: int | None = None
     applied: list[Applied] = field(default_factory=list)
     events: list[tuple[str, Origin, Span]] = field(default_factory=list)
 

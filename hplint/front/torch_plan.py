@@ -36,7 +36,7 @@ _DEPTH = 6
 
 def torch_plans(m: Machine) -> tuple[Plan, ...]:
     """The plans of a file that was run, in reading order, each once."""
-    drafts = [d for run in m.runs if (d := _of_run(run)) and d.entries]
+    drafts = [d for run in _outermost(m) if (d := _of_run(run)) and d.entries]
     _compare(drafts)
     drafts += [_of_table(t) for t in _unapplied(m.tables)]
     kept: list[_Draft] = []
@@ -45,6 +45,18 @@ def torch_plans(m: Machine) -> tuple[Plan, ...]:
             kept.append(draft)
     kept.sort(key=lambda d: d.anchor)
     return tuple(_plan(m.source, d) for d in kept)
+
+
+def _outermost(m: Machine) -> list[Run]:
+    """The runs whose calls no other run makes: a function that was run by itself before its caller was met is seen
+    again from there, with what it is really given."""
+    kept = []
+    for run in m.runs:
+        elsewhere = {a.span for other in m.runs if other.code != run.code for a in other.applied}
+        inner = run.function in m.called and {a.span for a in run.applied} <= elsewhere
+        if run.applied and not inner:
+            kept.append(run)
+    return kept
 
 
 @dataclass(slots=True)
@@ -109,7 +121,18 @@ def _unapplied(tables: Iterable[Table]) -> list[Table]:
     """Dicts of styles that no call in the file is given, by the place of their literal."""
     applied = {t.span for t in tables if t.applied}
     flowed = {t.span for t in tables if t.flowed and not t.returned}
-    return [t for t in tables if t.holds_styles and t.span not in applied and t.span not in flowed]
+    loose = [t for t in tables if t.holds_styles and t.span not in applied and t.span not in flowed]
+    inside = {id(t): _style_spans(t) for t in tables if t.holds_styles}
+    return [
+        t
+        for t in loose
+        # A dict from which others take their styles is no plan.
+        if t.returned or not any(_style_spans(t) < spans for key, spans in inside.items() if key != id(t))
+    ]
+
+
+def _style_spans(table: Table) -> set[Span]:
+    return {v.span for _, v in table.entries.values() if isinstance(v, StyleValue)}
 
 
 def _of_table(table: Table) -> _Draft:

@@ -174,7 +174,7 @@ def deliver_plan(run: Run, form: str, out: Writer, err: Writer) -> None:
         err.lines(error_lines(RequestError(f"no plan in {path}", _NO_PLAN), err.style))
     if run.plans and all(p.model is None for p in run.plans):
         raise RequestError("no model is named, and a plan resolves against a model", "name one with --model")
-    resolved = [(p, _plan_json(p)) for p in run.plans if p.resolved is not None]
+    resolved = [(p, _plan_json(p)) for p in run.plans if p.tree is not None]
     if form == "json":
         import json
 
@@ -182,15 +182,20 @@ def deliver_plan(run: Run, form: str, out: Writer, err: Writer) -> None:
         out.lines(json.dumps(value, indent=indent) for _, value in resolved)
     else:
         from hplint.report.plan_show import plan_show
+        from hplint.report.styles_show import styles_show
 
         for checked, value in resolved:
-            out.lines(plan_show(checked, value, out.style))
+            show = plan_show if checked.resolved is not None else styles_show
+            out.lines(show(checked, value, out.style))
     out.flush()
     err.flush()
 
 
 def _plan_json(checked: CheckedPlan) -> dict[str, Any]:
     from hplint.resolve.show import to_json
+    from hplint.resolve.styles_show import styles_json
 
-    assert checked.resolved is not None and checked.tree is not None
+    assert checked.tree is not None
+    if checked.resolved is None:
+        return styles_json(checked.plan, checked.tree, checked.topology)
     return to_json(checked.resolved, checked.tree, checked.topology, checked.plan)

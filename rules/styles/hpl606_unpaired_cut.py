@@ -65,8 +65,16 @@ def check(case: Case) -> Iterator[Finding]:
             entry,
             pair.then if entry is pair.other else pair.first,
             related=related,
-            severity="warning" if any(e and (e.conditional or (e.style and e.style.base)) for e in pair[2:]) else None,
+            severity=None if _is_sure(pair) else "warning",
         )
+
+
+def _is_sure(pair: Pair) -> bool:
+    """Whether both sides are what runs: no branch, no class of the user's own, and no part of a plan that may be
+    completed elsewhere."""
+    sides = [e for e in (pair.one, pair.other) if e]
+    plain = all(not e.conditional and e.style and not e.style.base for e in sides)
+    return plain and (len(sides) == 2 or all(e.applied for e in sides))
 
 
 def _pairs(case: Case) -> Iterator[Pair]:
