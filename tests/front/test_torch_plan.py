@@ -1,0 +1,196 @@
+"""PyTorch plans in the shapes that public repositories write them in."""
+
+from pathlib import Path
+
+import pytest
+from checking import FIXTURES
+
+from hplint.front.read import read_document
+from hplint.plan.plan import Document, Plan
+from hplint.plan.style import StyleEntry
+
+HEAD = """
+from torch.distributed.tensor import Partial, Replicate, Shard
+from torch.distributed.tensor.parallel import *
+from torch.distributed.device_mesh import init_device_mesh
+"""
+PLANS = sorted((FIXTURES / "plans" / "torch").glob("*.py"))
+
+
+def read(text: str) -> Document:
+    return read_document("plan.py", (HEAD + text).encode())
+
+
+def only(text: str) -> Plan:
+    (plan,) = read(text).plans
+    return plan
+
+
+def told(plan: Plan) -> dict[str, str]:
+    return {e.key.value: e.style.kind for e in plan.styles if e.key and e.style}
+
+
+def placed(entry: StyleEntry) -> tuple[str | None, tuple[str, ...]]:
+    assert entry.applied
+    return entry.applied.variable, entry.applied.steps
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda p: p.stem)
+def test_plans_in_the_usual_shapes_are_read_as_a_whole(path: Path) -> None:
+    document = read_document(path.as_posix(), path.read_bytes())
+    assert document.plans
+    assert [f for p in document.plans for f in p.faults] == []
+    assert document.faults == ()
+    assert all(e.key and e.style for p in document.plans for e in p.styles)
+    for entry in (e for p in document.plans for e in p.styles):
+        assert entry.key and entry.style
+        assert document.source.cut(entry.style.span).endswith(")")
+
+
+def test_a_loop_over_layers_gives_one_entry_for_all_of_them() -> None:
+    plan = only(
+        "def f(model, mesh):\n for layer in model.layers:\n  parallelize_module(layer, mesh, {'wq': ColwiseParallel()})"
+    )
+    assert told(plan) == {"wq": "ColwiseParallel"}
+    assert placed(plan.styles[0]) == ("model", ("layers", "*"))
+
+
+@pytest.mark.parametrize(
+    ("loop", "module"),
+    [
+        ("for i, b in enumerate(model.layers)", "b"),
+        ("for name, b in model.layers.items()", "b"),
+        ("for name, b in model.layers.named_children()", "b"),
+        ("for b in model.layers.values()", "b"),
+        ("for b in model.layers.children()", "b"),
+        ("for b in list(model.layers)", "b"),
+        ("for b in getattr(model, 'layers')", "b"),
+        ("for i in range(len(model.layers))", "model.layers[i]"),
+        ("for i in range(n)", "model.layers[i]"),
+        ("for b in model.to('cuda').layers", "b"),
+        ("for b in model.get_submodule('layers')", "b"),
+    ],
+)
+def test_the_module_of_a_call_is_followed_through_loops_and_lookups(loop: str, module: str) -> None:
+    plan = only(f"def f(model, mesh, n):\n {loop}:\n  parallelize_module({module}, mesh, {{'wq': ColwiseParallel()}})")
+    assert placed(plan.styles[0]) == ("model", ("layers", "*"))
+
+
+def test_a_number_that_is_written_is_kept() -> None:
+    plan = only("def f(model, mesh):\n parallelize_module(model.layers[3].mlp, mesh, ColwiseParallel())")
+    assert placed(plan.styles[0]) == ("model", ("layers", "3", "mlp"))
+    assert told(plan) == {"": "ColwiseParallel"}
+
+
+def test_layer_numbers_that_are_not_known_become_a_star() -> None:
+    plan = only("def f(model, mesh, n):\n plan = {f'layers.{i}.wq': ColwiseParallel() for i in range(n)}\n"
+                " parallelize_module(model, mesh, plan)")  # fmt: skip
+    assert told(plan) == {"layers.*.wq": "ColwiseParallel"}
+    assert plan.styles[0].glob
+    assert plan.source.cut(plan.styles[0].span) == "f'layers.{i}.wq'"
+
+
+def test_layer_numbers_that_are_known_are_written_out() -> None:
+    plan = only("plan = {f'layers.{i}.wq': ColwiseParallel() for i in range(2)}")
+    assert told(plan) == {"layers.0.wq": "ColwiseParallel", "layers.1.wq": "ColwiseParallel"}
+
+
+def test_both_branches_of_a_condition_are_read_each_in_a_plan_of_its_own() -> None:
+    text = (
+        "def f(model, mesh, sp):\n plan = {'wq': ColwiseParallel()}\n if sp:\n  plan['wo'] = RowwiseParallel()\n"
+        " else:\n  plan['norm'] = SequenceParallel()\n parallelize_module(model, mesh, plan)"
+    )
+    plans = [told(p) for p in read(text).plans]
+    assert sorted(plans, key=sorted) == [
+        {"wq": "ColwiseParallel", "norm": "SequenceParallel"}, {"wq": "ColwiseParallel", "wo": "RowwiseParallel"}
+    ]  # fmt: skip
+    assert {(e.key.value, e.conditional) for p in read(text).plans for e in p.styles if e.key} == {
+        ("wq", False), ("wo", True), ("norm", True)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "merge",
+    [
+        "plan.update(more)", "plan |= more", "plan = plan | more", "plan = {**plan, **more}",
+        "plan = dict(plan, **more)",
+        "for k, v in more.items():\n  plan[k] = v", "plan.setdefault('wo', RowwiseParallel())",
+    ],
+)  # fmt: skip
+def test_dicts_may_be_merged_in_any_way(merge: str) -> None:
+    text = (
+        "def f(model, mesh):\n plan = {'wq': ColwiseParallel()}\n more = {'wo': RowwiseParallel()}\n"
+        f" {merge}\n parallelize_module(model, mesh, plan)"
+    )
+    assert {"wq": "ColwiseParallel", "wo": "RowwiseParallel"} in [told(p) for p in read(text).plans]
+
+
+def test_arguments_of_styles_are_read_with_their_places() -> None:
+    plan = only(
+        "p = {'a': PrepareModuleInput(input_layouts=(Shard(1), None), desired_input_layouts=(Replicate(), None)),\n"
+        " 'b': SequenceParallel(sequence_dim=2, use_local_output=not True)}"
+    )
+    style = plan.styles[0].style
+    assert style
+    assert str(style.arguments["input_layouts"].value[0]) == "shard(1)"
+    assert plan.source.cut(style.arguments["input_layouts"].span) == "(Shard(1), None)"
+    assert plan.styles[1].style and {n: k.value for n, k in plan.styles[1].style.arguments.items()} == {
+        "sequence_dim": 2, "use_local_output": False
+    }  # fmt: skip
+
+
+def test_a_class_of_the_file_counts_as_the_style_that_it_derives_from() -> None:
+    plan = only("class Mine(ColwiseParallel): pass\nclass More(Mine): pass\np = {'a': More()}")
+    style = plan.styles[0].style
+    assert style and (style.name, style.base, style.kind) == ("More", "ColwiseParallel", "ColwiseParallel")
+
+
+def test_a_plan_that_a_function_returns_is_not_tied_to_a_module() -> None:
+    plan = only("def get_plan():\n return {'layers.*.wq': ColwiseParallel()}")
+    assert plan.name == "get_plan"
+    assert plan.styles[0].applied is None
+
+
+def test_a_returned_plan_that_the_file_applies_is_one_plan() -> None:
+    plan = only(
+        "def get():\n return {'wq': ColwiseParallel()}\ndef f(model, mesh):\n parallelize_module(model, mesh, get())"
+    )
+    assert placed(plan.styles[0]) == ("model", ())
+
+
+def test_a_helper_that_is_given_a_block_is_read_from_its_caller() -> None:
+    text = (
+        "def one(block, mesh):\n parallelize_module(block, mesh, {'wq': ColwiseParallel()})\n"
+        "def f(model, mesh):\n for b in model.layers:\n  one(b, mesh)"
+    )
+    assert placed(only(text).styles[0]) == ("model", ("layers", "*"))
+
+
+def test_dicts_of_styles_that_others_take_from_are_no_plans() -> None:
+    plan = only("S = {'c': ColwiseParallel(), 'r': RowwiseParallel()}\n"
+                "def f(model, mesh):\n parallelize_module(model, mesh, {'wq': S['c'], 'wo': S['r'],\n"
+                " 'w1': ColwiseParallel()})")  # fmt: skip
+    assert list(told(plan)) == ["wq", "wo", "w1"]
+
+
+def test_what_cannot_be_read_is_said_and_nothing_else_is_lost() -> None:
+    plan = only("from elsewhere import pick\np = {'a': ColwiseParallel(), 'b': pick()}")
+    assert told(plan) == {"a": "ColwiseParallel"}
+    assert [f.rule for f in plan.faults] == ["not-evaluated"]
+    assert plan.source.cut(plan.faults[0].span) == "pick()"
+
+
+def test_the_mesh_of_a_call_is_read() -> None:
+    plan = only("m = init_device_mesh('cuda', (2, 4), mesh_dim_names=('dp', 'tp'))\n"
+                "def f(model):\n parallelize_module(model, m['tp'], {'a': ColwiseParallel()})")  # fmt: skip
+    applied = plan.styles[0].applied
+    assert applied and applied.mesh and applied.mesh.picked
+    assert (applied.mesh.picked.value, applied.mesh.whole, applied.mesh.size) == ("tp", ("dp", "tp"), 1)
+
+
+def test_entries_of_hyper_parallel_and_styles_stay_apart() -> None:
+    document = read(
+        "from hyper_parallel import ModuleShardingSpec\n"
+        "a = {'x': ModuleShardingSpec(out_dst='auto')}\nb = {'x': ColwiseParallel()}"
+    )
+    assert [(p.dialect, len(p.entries), len(p.styles)) for p in document.plans] == [("python", 1, 0), ("torch", 0, 1)]
