@@ -83,7 +83,7 @@ from hplint.resolve.torch_layouts import input_layout as style_input
 from hplint.resolve.torch_layouts import output_layout as style_output
 from hplint.resolve.torch_match import MODELS, Miss, children
 from hplint.resolve.torch_match import miss as key_miss
-from hplint.text.near import near, one_near
+from hplint.text.near import is_slip, near, one_near
 from hplint.text.span import START, Span
 from hplint.text.wording import listing, plural, quote
 
@@ -196,6 +196,7 @@ __all__ = [
     "is_embedding",
     "is_linear",
     "is_local",
+    "is_slip",
     "key_miss",
     "listing",
     "narrow_injection",

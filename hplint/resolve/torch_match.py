@@ -51,8 +51,9 @@ def children(tree: ModuleTree, fqn: str) -> dict[str, str]:
 
 
 def segments(key: str) -> tuple[str, ...]:
-    """The segments of a key; none for the module itself."""
-    return tuple(key.split(".")) if key else ()
+    """The segments of a key; none for the module itself. torch overlooks one dot at the end."""
+    parts = tuple(key.split(".")) if key else ()
+    return parts[:-1] if len(parts) > 1 and not parts[-1] else parts
 
 
 def descend(tree: ModuleTree, roots: Iterable[str], steps: Sequence[str]) -> tuple[str, ...]:

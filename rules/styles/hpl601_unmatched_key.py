@@ -10,6 +10,7 @@ from hplint.rule import (
     Related,
     Span,
     StyleEntry,
+    is_slip,
     key_miss,
     listing,
     near,
@@ -37,7 +38,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         if entry.index in case.styles.guessed and id(entry.applied) not in lost:
             continue  # Where the plan belongs is not known at all.
-        meant = _meant(case.tree, entry, roots, missed)
+        meant = _meant(case, entry, roots, missed)
         if (entry.conditional or entry.glob) and not meant:
             continue  # A branch for other models, or a name that is put together at run time.
         yield _finding(case, entry, missed, meant)
@@ -60,21 +61,23 @@ def _finding(case: Case, entry: StyleEntry, missed: Miss, meant: list[str]) -> F
     return Finding(entry.key.span, message, advice, entry, fixes=fixes, severity=severity)
 
 
-def _meant(tree: ModuleTree, entry: StyleEntry, roots: tuple[str, ...], missed: Miss) -> list[str]:
-    """Keys that would match and that this one may stand for: without or with a prefix, or spelled otherwise."""
-    assert entry.key is not None
+def _meant(case: Case, entry: StyleEntry, roots: tuple[str, ...], missed: Miss) -> list[str]:
+    """Keys that would match and that this one may stand for: without or with a prefix, or spelled otherwise. Not those
+    that the plan has beside it."""
+    assert entry.key is not None and case.tree is not None
+    tree, taken = case.tree, {e.key.value for e in case.plan.styles if e.key and e.applied is entry.applied}
     parts = entry.key.value.split(".")
     shorter = [".".join(p for p in parts if p not in WRAPPERS)]
     shorter += [".".join(parts[n:]) for n in range(1, min(len(parts), 4))]
     longer = [".".join((prefix, *parts)) for prefix in PREFIXES] + [f"{entry.key.value}.base_layer"]
     for candidate in (*shorter, *longer):
-        if candidate and candidate != entry.key.value and key_miss(tree, roots, candidate) is None:
+        if candidate and candidate not in taken and key_miss(tree, roots, candidate) is None:
             return [candidate]
     at = _position(tree, parts, roots)
     clear = one_near(missed.segment, missed.names)
-    names = [clear] if clear else near(missed.segment, missed.names)
+    names = [clear] if clear else [n for n in near(missed.segment, missed.names) if is_slip(missed.segment, n)]
     spelled = [".".join((*parts[:at], name, *parts[at + 1 :])) for name in names]
-    return [s for s in spelled if key_miss(tree, roots, s) is None]
+    return [s for s in spelled if s not in taken and key_miss(tree, roots, s) is None]
 
 
 def _position(tree: ModuleTree, parts: list[str], roots: tuple[str, ...]) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import COLWISE, Case, Finding, ModuleTree, is_linear, on_styles, style_output
+from hplint.rule import COLWISE, Case, Finding, ModuleTree, is_linear, is_local, on_styles, style_output
 
 RULE = on_styles("HPL605", "heads-do-not-divide", "error", "torch")
 
@@ -38,7 +38,7 @@ def check(case: Case) -> Iterator[Finding]:
                 f"sizes of tp that work: {fits}",
                 entry,
                 fqn,
-                severity="warning" if entry.conditional else None,
+                severity="warning" if entry.conditional or is_local(entry.style) is not True else None,
             )
 
 
