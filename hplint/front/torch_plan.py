@@ -5,7 +5,8 @@ another, only shows when they are seen together. A dict of styles that no call i
 of plans holds it) is a plan of its own; what it is applied to is not known. Runs in which conditions go other ways give
 further plans; those that hold nothing new are dropped.
 
-Faults recorded here: ``not-evaluated``, at a key or a style that cannot be read.
+Faults recorded here: ``not-evaluated``, at a key or a style that cannot be read, and ``duplicate-key`` (see
+recorder.py).
 """
 
 from collections.abc import Iterable
@@ -22,6 +23,7 @@ from hplint.front.python_values import (
     Table,
     Unknown,
     Value,
+    hashed,
 )
 from hplint.front.torch_paths import origin_of
 from hplint.plan.entry import UNKNOWN, Keyword, Text
@@ -112,6 +114,7 @@ def _of_run(run: Run) -> _Draft | None:
         if applied.table and applied.table.name:
             names.append(applied.table.name)
         reader.read(applied.items, _application(applied, run))
+        reader.note_doubled(applied.table)
     draft = reader.draft(anchor, names[0] if len(set(names)) == 1 else None)
     draft.code = run.code
     return draft
@@ -138,6 +141,7 @@ def _style_spans(table: Table) -> set[Span]:
 def _of_table(table: Table) -> _Draft:
     reader = _Reader()
     reader.read(list(table.entries.values()), None)
+    reader.note_doubled(table)
     return reader.draft(table.anchor or table.span, table.name)
 
 
@@ -157,6 +161,15 @@ class _Reader:
         for key, value in items:
             if isinstance(value, (StyleValue, Unknown)):
                 self._item(key, value, applied)
+
+    def note_doubled(self, table: Table | None) -> None:
+        """Record keys that a literal writes twice: Python keeps the last one."""
+        for key, _ in table.twice if table else ():
+            again = table.entries.get(hashed(key)) if table else None
+            if again and isinstance(key, Const) and again[0].span != key.span:
+                data = {"key": key.value, "section": "plan"}
+                related = (("first written here", key.span),)
+                self.faults.append(Fault("duplicate-key", again[0].span, data=data, related=related))
 
     def _item(self, key: Value, value: StyleValue | Unknown, applied: Application | None) -> None:
         index = len(self.entries)

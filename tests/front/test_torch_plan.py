@@ -194,3 +194,10 @@ def test_entries_of_hyper_parallel_and_styles_stay_apart() -> None:
         "a = {'x': ModuleShardingSpec(out_dst='auto')}\nb = {'x': ColwiseParallel()}"
     )
     assert [(p.dialect, len(p.entries), len(p.styles)) for p in document.plans] == [("python", 1, 0), ("torch", 0, 1)]
+
+
+def test_a_key_that_a_literal_writes_twice_is_told() -> None:
+    plan = only("p = {'a': ColwiseParallel(), 'b': RowwiseParallel(), 'a': RowwiseParallel()}")
+    assert told(plan) == {"a": "RowwiseParallel", "b": "RowwiseParallel"}
+    (fault,) = plan.faults
+    assert (fault.rule, fault.span.start > fault.related[0][1].start) == ("duplicate-key", True)
