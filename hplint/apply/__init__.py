@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from hplint.apply.applied import full_parameter as full_parameter
     from hplint.apply.applied import sync_gradients as sync_gradients
     from hplint.apply.applier import apply_plan as apply_plan
-    from hplint.apply.decorators import inner_wrapper as inner_wrapper
-    from hplint.apply.decorators import local_compute as local_compute
     from hplint.apply.errors import ApplyFailed as ApplyFailed
     from hplint.apply.errors import BoundaryError as BoundaryError
     from hplint.apply.errors import CannotApply as CannotApply
     from hplint.apply.errors import LayoutMismatch as LayoutMismatch
     from hplint.apply.errors import PlanRefused as PlanRefused
-    from hplint.apply.ledger import Communication as Communication
-    from hplint.apply.ledger import Recorder as Recorder
+    from hplint.apply.inject.decorators import inner_wrapper as inner_wrapper
+    from hplint.apply.inject.decorators import local_compute as local_compute
     from hplint.apply.live import resolve_plan as resolve_plan
-    from hplint.apply.mesh import Meshes as Meshes
-    from hplint.apply.mesh import build_meshes as build_meshes
-    from hplint.apply.mesh import meshes_of as meshes_of
+    from hplint.apply.mesh.ledger import Communication as Communication
+    from hplint.apply.mesh.ledger import Recorder as Recorder
+    from hplint.apply.mesh.meshes import Meshes as Meshes
+    from hplint.apply.mesh.meshes import build_meshes as build_meshes
+    from hplint.apply.mesh.meshes import meshes_of as meshes_of
     from hplint.apply.plan import ApplyPlan as ApplyPlan
     from hplint.apply.plan import apply_plan_of as apply_plan_of
 
@@ -39,9 +39,9 @@ _HOMES = {
     "apply_plan": "applier", "resolve_plan": "live",
     "ApplyFailed": "errors", "BoundaryError": "errors", "CannotApply": "errors", "LayoutMismatch": "errors",
     "PlanRefused": "errors",
-    "Communication": "ledger", "Recorder": "ledger",
-    "Meshes": "mesh", "build_meshes": "mesh", "meshes_of": "mesh",
-    "inner_wrapper": "decorators", "local_compute": "decorators",
+    "Communication": "mesh.ledger", "Recorder": "mesh.ledger",
+    "Meshes": "mesh.meshes", "build_meshes": "mesh.meshes", "meshes_of": "mesh.meshes",
+    "inner_wrapper": "inject.decorators", "local_compute": "inject.decorators",
     "ApplyPlan": "plan", "apply_plan_of": "plan",
 }  # fmt: skip
 """Public name -> the module that has it."""

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from hplint.apply.collectives import all_reduce
 from hplint.apply.errors import CannotApply
-from hplint.apply.ledger import Note, Recorder
-from hplint.apply.mesh import Meshes
-from hplint.apply.parameters import whole
+from hplint.apply.mesh.collectives import all_reduce
+from hplint.apply.mesh.ledger import Note, Recorder
+from hplint.apply.mesh.meshes import Meshes
 from hplint.apply.plan import ApplyPlan, AxisLayout
+from hplint.apply.region.parameters import whole
 
 _MARK = "_hplint_applied"
 

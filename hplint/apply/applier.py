@@ -9,28 +9,28 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
 
 from hplint.apply.applied import Applied, applied_of, mark
-from hplint.apply.biases import DeferredBiases
-from hplint.apply.boxes import Box, Slots
-from hplint.apply.embedding import install_masked_lookup
 from hplint.apply.errors import ApplyFailed, CannotApply
-from hplint.apply.fit import check_fit
-from hplint.apply.heads import divide, divided
-from hplint.apply.layouts import to_torch
-from hplint.apply.ledger import Recorder
-from hplint.apply.local import Finish, LocalForward
-from hplint.apply.mesh import Meshes, meshes_of
-from hplint.apply.parameters import axes_of, named_slots
-from hplint.apply.placer import Placer
+from hplint.apply.mesh.layouts import to_torch
+from hplint.apply.mesh.ledger import Recorder
+from hplint.apply.mesh.meshes import Meshes, meshes_of
+from hplint.apply.mesh.shares import Owners, gradient_axes, layouts_of, region_shares
 from hplint.apply.plan import ApplyBoundary, ApplyPlan, AxisLayout
-from hplint.apply.region import Region
-from hplint.apply.shares import Owners, gradient_axes, layouts_of, region_shares
-from hplint.apply.special import special_layouts
-from hplint.apply.validate import BlackBoxForward, SilentForward, ValidateForward
+from hplint.apply.region.biases import DeferredBiases
+from hplint.apply.region.boxes import Box, Slots
+from hplint.apply.region.embedding import install_masked_lookup
+from hplint.apply.region.fit import check_fit
+from hplint.apply.region.heads import divide, divided
+from hplint.apply.region.local import Finish, LocalForward
+from hplint.apply.region.parameters import axes_of, named_slots
+from hplint.apply.region.placer import Placer
+from hplint.apply.region.region import Region
+from hplint.apply.region.special import special_layouts
+from hplint.apply.region.validate import BlackBoxForward, SilentForward, ValidateForward
 from hplint.errors import HplintError
 from hplint.plan.placement import REPLICATE
 
 if TYPE_CHECKING:
-    from hplint.apply.injections import Found
+    from hplint.apply.inject.injections import Found
 
 Mode = Literal["local", "validate"]
 Forward = Callable[..., Any]
@@ -81,7 +81,7 @@ class _Application:
     def run(self) -> Applied:
         check_fit(self.model, self.plan, self.meshes, self.laid)
         if any(b.local_compute_fn or b.inner_wrapper for b in self.plan.boundaries):
-            from hplint.apply.injections import find_injections
+            from hplint.apply.inject.injections import find_injections
 
             self.injected = find_injections(self.plan, self.model)
         known = {b.fqn for b in self.plan.boundaries}
@@ -124,14 +124,14 @@ class _Application:
             divide(module, counts)
         box = Box(module, self._slots(boundary), region.shares, counts)
         if boundary.inner_wrapper is not None:
-            from hplint.apply.injections import install_wrapper
+            from hplint.apply.inject.injections import install_wrapper
 
             found = self.injected[boundary.fqn, "inner_wrapper"]
             of_its_own = self.mode == "validate" and not boundary.is_black_box
             install_wrapper(region, module, found, box if of_its_own else None)
         inner: Forward = module.forward
         if boundary.local_compute_fn is not None:
-            from hplint.apply.injections import build_compute
+            from hplint.apply.inject.injections import build_compute
 
             inner = build_compute(region, module, self.injected[boundary.fqn, "local_compute_fn"])
         wrapped = self._wrapped(region, module, inner, signature, box)

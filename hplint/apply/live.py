@@ -7,7 +7,7 @@ from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 
 from hplint.apply.errors import CannotApply, PlanRefused
-from hplint.apply.mesh import Meshes
+from hplint.apply.mesh.meshes import Meshes
 from hplint.apply.plan import ApplyPlan, apply_plan_of
 from hplint.config.config import Config
 from hplint.errors import RequestError

@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from hplint.apply.request import TIME_LIMIT, ApplyOptions, ApplyRequest, apply_request, check_options
-from hplint.apply.torchrun import own_rank, running_ranks
+from hplint.apply.run.request import TIME_LIMIT, ApplyOptions, ApplyRequest, apply_request, check_options
+from hplint.apply.run.torchrun import own_rank, running_ranks
 from hplint.cli.status import CLEAN, FOUND, WRONG_REQUEST
 from hplint.cli.telling import tell
 from hplint.errors import RequestError
@@ -30,7 +30,7 @@ def apply_plan(asked: Request, given: dict[str, Any], wishes: Wishes, out: Write
     try:
         check_options(options, given, wishes.outputs.formats, running is not None)
         if options.applier == "hyper_parallel":
-            from hplint.apply.hyper_parallel import require_hyper_parallel
+            from hplint.apply.run.hyper_parallel import require_hyper_parallel
 
             require_hyper_parallel()
     except RequestError as error:
@@ -39,7 +39,7 @@ def apply_plan(asked: Request, given: dict[str, Any], wishes: Wishes, out: Write
         raise
     voice = Voice(wishes, out, err)
     if running is not None:
-        from hplint.apply.join import Ended, join
+        from hplint.apply.run.join import Ended, join
 
         try:
             result = join(lambda: _decide(asked, options, voice, running), options.time_limit)
@@ -49,7 +49,7 @@ def apply_plan(asked: Request, given: dict[str, Any], wishes: Wishes, out: Write
         decided = _decide(asked, options, voice, None)
         if isinstance(decided, int):
             return decided
-        from hplint.apply.launch import launch
+        from hplint.apply.run.launch import launch
 
         result = launch(decided)
     _report(result, voice)

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from hplint.apply import ApplyPlan, apply_plan, apply_plan_of, build_meshes, full_gradient, sync_gradients
-from hplint.apply.mesh import device_of
-from hplint.apply.parameters import local_part, whole
+from hplint.apply.mesh.meshes import device_of
+from hplint.apply.region.parameters import local_part, whole
 from hplint.derive.derive import derive_boundaries
 from hplint.front.read import read_document
 from hplint.model.read_tree import read_tree

@@ -9,13 +9,13 @@ from verifying import FIXTURES, PLANS, ROOT, make, spec_of
 
 from hplint.apply.applied import sync_gradients
 from hplint.apply.applier import apply_plan
-from hplint.apply.dry_ledger import Ledger, totals
-from hplint.apply.dry_run import dry_run
-from hplint.apply.inputs import adopt_layouts, local_inputs, make_inputs
-from hplint.apply.mesh import build_meshes
+from hplint.apply.dry_run.dry_ledger import Ledger, totals
+from hplint.apply.dry_run.dry_run import dry_run
+from hplint.apply.mesh.meshes import build_meshes
 from hplint.apply.plan import ApplyPlan
-from hplint.apply.probe import Probe, local, named_tensors
-from hplint.apply.request import ApplyOptions, ApplyRequest
+from hplint.apply.run.request import ApplyOptions, ApplyRequest
+from hplint.apply.verify.inputs import adopt_layouts, local_inputs, make_inputs
+from hplint.apply.verify.probe import Probe, local, named_tensors
 from hplint.model.build import model_request
 from hplint.model.make_model import make_model
 from hplint.model.spec import parse_spec

@@ -63,7 +63,7 @@ def test_several_plans_are_refused_with_a_word_on_how_to_name_one(capsys, tmp_pa
 
 
 def test_a_plan_with_errors_is_refused_before_any_rank_starts(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("hplint.apply.launch.launch", lambda request: pytest.fail("ranks were started"))
+    monkeypatch.setattr("hplint.apply.run.launch.launch", lambda request: pytest.fail("ranks were started"))
     plan = tmp_path / "plan.yaml"
     plan.write_text((ROOT / PLAN).read_text(encoding="utf-8").replace("up.weight", "op.weight"), encoding="utf-8")
     assert run([str(plan), "--apply", *ON, "--output-format", "json"]) == 1
@@ -84,7 +84,7 @@ def test_the_ranks_are_those_of_the_mesh_and_an_unknown_dp_takes_what_is_left(
     mesh, flags, ranks, dp, tmp_path, monkeypatch
 ):
     asked = []
-    monkeypatch.setattr("hplint.apply.launch.launch", lambda request: asked.append(request) or {"verified": {}})
+    monkeypatch.setattr("hplint.apply.run.launch.launch", lambda request: asked.append(request) or {"verified": {}})
     monkeypatch.setattr("hplint.cli.apply._report", lambda result, voice: None)
     plan = tmp_path / "plan.yaml"
     text = (ROOT / PLAN).read_text(encoding="utf-8")

@@ -3,9 +3,9 @@
 import pytest
 
 from hplint.apply.errors import BoundaryError, CannotApply
-from hplint.apply.failure import Failure, died, failure_of, the_cause
-from hplint.apply.peers import is_lost_peer
-from hplint.apply.place import Place, read_place, spell_place
+from hplint.apply.run.failure import Failure, died, failure_of, the_cause
+from hplint.apply.run.peers import is_lost_peer
+from hplint.apply.run.place import Place, read_place, spell_place
 
 GLOO = "[gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:1234"
 

@@ -196,8 +196,8 @@ def test_experts_whose_copies_saw_other_tokens_add_their_gradients_up(mode):
 
 
 def _listed(mode, sequence_parallel):
-    from hplint.apply.mesh import build_meshes
-    from hplint.apply.verify import verify
+    from hplint.apply.mesh.meshes import build_meshes
+    from hplint.apply.verify.verify import verify
 
     def make():
         return filled(Sparse("listed"))

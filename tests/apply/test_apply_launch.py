@@ -90,7 +90,7 @@ def test_an_interrupt_ends_all_ranks():
     ranks: list[str] = []
     until = time.monotonic() + 200
     while len(ranks) < 2 and time.monotonic() < until:
-        found = subprocess.run(["pgrep", "-P", str(process.pid), "-f", "hplint.apply.rank"], capture_output=True)
+        found = subprocess.run(["pgrep", "-P", str(process.pid), "-f", "hplint.apply.run.rank"], capture_output=True)
         ranks = found.stdout.decode().split()
         time.sleep(0.1)
     assert len(ranks) == 2

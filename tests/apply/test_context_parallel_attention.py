@@ -7,12 +7,12 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.nn import functional
 
-from hplint.apply import wrappers
-from hplint.apply.attention import GatheredAttention
-from hplint.apply.attention_mask import MaskError, fit_mask
-from hplint.apply.ledger import Note
-from hplint.apply.mesh import MeshAxis, axis_of
-from hplint.apply.ulysses import ExchangedAttention
+from hplint.apply.attention.attention_mask import MaskError, fit_mask
+from hplint.apply.attention.gathered import GatheredAttention
+from hplint.apply.attention.ulysses import ExchangedAttention
+from hplint.apply.inject import wrappers
+from hplint.apply.mesh.ledger import Note
+from hplint.apply.mesh.meshes import MeshAxis, axis_of
 
 pytestmark = RANKS
 BATCH, HEADS, LENGTH, DIM = 2, 4, 8, 6
@@ -238,7 +238,7 @@ def test_the_fused_causal_form_equals_the_mask_on_a_gpu():
     k = torch.randn(1, 4, 16, 16, device="cuda", dtype=torch.bfloat16)
     from torch.nn.attention.bias import causal_lower_right
 
-    from hplint.apply.attention_mask import causal_mask
+    from hplint.apply.attention.attention_mask import causal_mask
 
     mask = causal_mask(8, 16, MeshAxis("cp", 2, 1), q.device)
     fused = functional.scaled_dot_product_attention(q, k, k, causal_lower_right(8, 16))

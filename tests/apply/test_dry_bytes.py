@@ -10,8 +10,8 @@ from applying import plan_for, topology
 from torch import nn
 
 from hplint.apply.applier import apply_plan
-from hplint.apply.dry_bytes import MOST, parameter_bytes
-from hplint.apply.mesh import build_meshes
+from hplint.apply.dry_run.dry_bytes import MOST, parameter_bytes
+from hplint.apply.mesh.meshes import build_meshes
 from hplint.apply.plan import ApplyBoundary
 from hplint.plan.placement import REPLICATE, shard
 

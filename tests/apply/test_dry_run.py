@@ -13,10 +13,10 @@ from dry_running import dry, entries, recorded, request_of, rows, sent
 from ranks import RANKS, on_ranks
 from verifying import FIXTURES, spec_of
 
-from hplint.apply.dry_run import dry_run
+from hplint.apply.dry_run.dry_run import dry_run
 from hplint.apply.errors import CannotApply
 from hplint.apply.plan import ApplyPlan
-from hplint.apply.request import ApplyOptions, ApplyRequest
+from hplint.apply.run.request import ApplyOptions, ApplyRequest
 from hplint.derive.derive import derive_boundaries
 from hplint.front.read import read_document
 from hplint.model.make_model import make_model

@@ -36,7 +36,7 @@ def _stand_in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_request_that_makes_no_sense_exits_with_2(arguments, message, capsys, monkeypatch):
-    monkeypatch.setattr("hplint.apply.launch.launch", lambda request: pytest.fail("a process was started"))
+    monkeypatch.setattr("hplint.apply.run.launch.launch", lambda request: pytest.fail("a process was started"))
     assert run([*arguments]) == 2
     told = capsys.readouterr()
     assert message in told.err and told.out == ""
@@ -50,7 +50,7 @@ def test_under_torchrun_it_is_refused(capsys, monkeypatch):
 
 
 def test_a_plan_with_errors_is_refused_before_anything_runs(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("hplint.apply.launch.launch", lambda request: pytest.fail("a process was started"))
+    monkeypatch.setattr("hplint.apply.run.launch.launch", lambda request: pytest.fail("a process was started"))
     plan = tmp_path / "plan.yaml"
     plan.write_text((ROOT / PLAN).read_text(encoding="utf-8") + "  - match: model.layerz.0.mlp\n", encoding="utf-8")
     assert run([str(plan), *MODEL, "--mesh", "tp=2", "--apply", "--dry-run", "--output-format", "json"]) == 1

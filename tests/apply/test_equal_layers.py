@@ -7,7 +7,7 @@ from dry_running import dry, request_of, rows
 from torch import nn
 from verifying import spec_of
 
-from hplint.apply.equal_layers import EqualLayers, equal_layers, shapes_of, stand_in
+from hplint.apply.dry_run.equal_layers import EqualLayers, equal_layers, shapes_of, stand_in
 from hplint.model.make_model import make_model
 
 ON = topology(True, tp=2, seq_len=16)
@@ -138,7 +138,7 @@ def test_what_had_no_gradient_gets_none():
 def test_numbers_do_not_depend_on_it(model, plan, sizes, monkeypatch):
     on = topology(True, seq_len=16, **sizes)
     once = dry(model, plan, on)
-    monkeypatch.setattr("hplint.apply.dry_run.equal_layers", lambda model, plan: EqualLayers())
+    monkeypatch.setattr("hplint.apply.dry_run.dry_run.equal_layers", lambda model, plan: EqualLayers())
     every = dry(model, plan, on)
     assert rows(once, estimated=True) == rows(every, estimated=True)
     assert {k: v for k, v in once.items() if k != "boundaries"} == {k: v for k, v in every.items() if k != "boundaries"}

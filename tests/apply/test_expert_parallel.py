@@ -7,12 +7,12 @@ from tiny_experts import EXPERTS, FAMILIES, HIDDEN, block
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 
-from hplint.apply import experts
-from hplint.apply.collectives import all_reduce
 from hplint.apply.errors import CannotApply
-from hplint.apply.exchange import plan_exchange
-from hplint.apply.ledger import Note
-from hplint.apply.mesh import MeshAxis, axis_of
+from hplint.apply.experts import parallel as experts
+from hplint.apply.experts.exchange import plan_exchange
+from hplint.apply.mesh.collectives import all_reduce
+from hplint.apply.mesh.ledger import Note
+from hplint.apply.mesh.meshes import MeshAxis, axis_of
 
 pytestmark = RANKS
 RECIPES = {

@@ -5,10 +5,10 @@ from applying import plan_for, topology
 from torch import nn
 
 from hplint.apply.errors import CannotApply
-from hplint.apply.fit import check_fit
-from hplint.apply.mesh import MeshAxis, Meshes
+from hplint.apply.mesh.meshes import MeshAxis, Meshes
+from hplint.apply.mesh.shares import layouts_of
 from hplint.apply.plan import ApplyBoundary, ApplyPlan
-from hplint.apply.shares import layouts_of
+from hplint.apply.region.fit import check_fit
 from hplint.plan.placement import PARTIAL, REPLICATE, shard
 
 

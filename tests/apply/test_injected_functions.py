@@ -8,11 +8,11 @@ import pytest
 from torch import nn
 
 import hplint.apply
-from hplint.apply.decorators import mark_of
-from hplint.apply.injections import InjectionError, build_compute, find_injections, install_wrapper
-from hplint.apply.mesh import Meshes
+from hplint.apply.inject.decorators import mark_of
+from hplint.apply.inject.injections import InjectionError, build_compute, find_injections, install_wrapper
+from hplint.apply.mesh.meshes import Meshes
 from hplint.apply.plan import ApplyBoundary, ApplyPlan, Call
-from hplint.apply.region import Region
+from hplint.apply.region.region import Region
 from hplint.resolve.topology import Topology
 
 NO_MESHES = Meshes(cast(Any, None))

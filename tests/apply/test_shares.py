@@ -2,9 +2,9 @@
 
 from applying import topology
 
+from hplint.apply.mesh.shares import gradient_axes, layouts_of, region_shares
 from hplint.apply.plan import ApplyBoundary, ApplyPlan
-from hplint.apply.shares import gradient_axes, layouts_of, region_shares
-from hplint.apply.special import special_layouts
+from hplint.apply.region.special import special_layouts
 from hplint.plan.placement import PARTIAL, REPLICATE, shard
 
 WHOLE = {"tp": REPLICATE}

@@ -7,11 +7,11 @@ import pytest
 import torch
 from ranks import RANKS, on_ranks
 
-from hplint.apply.ledger import SILENT, Note
-from hplint.apply.mesh import build_meshes
-from hplint.apply.parameters import local_part, whole
-from hplint.apply.redistribute import Step, steps
-from hplint.apply.transition import Transition, gradient_layout
+from hplint.apply.mesh.ledger import SILENT, Note
+from hplint.apply.mesh.meshes import build_meshes
+from hplint.apply.mesh.redistribute import Step, steps
+from hplint.apply.mesh.transition import Transition, gradient_layout
+from hplint.apply.region.parameters import local_part, whole
 from hplint.plan.placement import PARTIAL, REPLICATE, shard
 from hplint.resolve.topology import Topology
 

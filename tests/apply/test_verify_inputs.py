@@ -6,11 +6,11 @@ from ranks import RANKS, on_ranks
 from torch import nn
 from verifying import make
 
-from hplint.apply.compare import Comparison, compare, worst
-from hplint.apply.inputs import given_inputs, make_inputs
-from hplint.apply.mesh import MeshAxis, Meshes
-from hplint.apply.model_values import give_values
+from hplint.apply.mesh.meshes import MeshAxis, Meshes
 from hplint.apply.plan import ApplyBoundary, ApplyPlan
+from hplint.apply.run.model_values import give_values
+from hplint.apply.verify.compare import Comparison, compare, worst
+from hplint.apply.verify.inputs import given_inputs, make_inputs
 from hplint.errors import RequestError
 from hplint.plan.placement import REPLICATE, shard
 from hplint.resolve.topology import Topology
@@ -85,8 +85,8 @@ def test_inputs_of_ones_own_come_from_a_function_with_layouts_where_it_gives_the
 
 
 def _drawn(folder):
-    from hplint.apply.job import _given_inputs
-    from hplint.apply.request import ApplyOptions
+    from hplint.apply.run.job import _given_inputs
+    from hplint.apply.run.request import ApplyOptions
 
     torch.manual_seed(torch.distributed.get_rank())
     return _given_inputs(ApplyOptions(inputs="drawn:some"), (folder,), CPU).values["x"]
@@ -100,8 +100,8 @@ def test_inputs_that_are_drawn_at_random_are_the_same_on_every_rank(tmp_path):
 
 
 def _local(layouts, taken):
-    from hplint.apply.inputs import Inputs, adopt_layouts, local_inputs
-    from hplint.apply.mesh import build_meshes
+    from hplint.apply.mesh.meshes import build_meshes
+    from hplint.apply.verify.inputs import Inputs, adopt_layouts, local_inputs
 
     topology = Topology(tp=1, cp=2, dp=1, ep=1)
     boundary = ApplyBoundary("embed", in_src={"input": {"cp": shard(1)}}, in_dst={"input": {"cp": REPLICATE}})

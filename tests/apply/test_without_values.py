@@ -182,7 +182,7 @@ def test_experts_that_hplints_own_exchange_does_not_know_either_are_shaped_like_
     def cannot(module, normalised):
         raise CannotApply("finds no router")
 
-    monkeypatch.setattr("hplint.apply.experts.router_of", cannot)
+    monkeypatch.setattr("hplint.apply.experts.parallel.router_of", cannot)
     on = topology(tp=2, ep=2, seq_len=16)
     found = dry("tiny_mixtral", injected("acme_not_here.routed"), on, src=(str(kernels),))
     [left_out] = found["not_counted"]

@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 
-from hplint.apply.job import attention_for
-from hplint.apply.mesh import build_meshes
-from hplint.apply.model_values import model_with_values
+from hplint.apply.mesh.meshes import build_meshes
 from hplint.apply.plan import ApplyPlan
-from hplint.apply.verify import verify
+from hplint.apply.run.job import attention_for
+from hplint.apply.run.model_values import model_with_values
+from hplint.apply.verify.verify import verify
 from hplint.model.build import model_request
 from hplint.model.spec import parse_spec
 

@@ -1,0 +1,1 @@
+"""What a plan costs on any mesh, without values and without other ranks."""

@@ -1,0 +1,1 @@
+"""Meshes and what goes over them: axes, collectives, layouts, and transitions between layouts with their gradients."""

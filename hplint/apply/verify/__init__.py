@@ -1,0 +1,1 @@
+"""The sharded model against the unsharded one."""
