@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -27,6 +28,9 @@ def model_with_values(request: Mapping[str, Any], seed: int, device: torch.devic
         model = make_model(dict(request), allocate, attention)
     except ModelError as error:
         raise RequestError(f"the model cannot be made: {error.reason}", error.hint) from None
+    if request["kind"] == "py":
+        # A spec may name one object, or a factory that gives the same one again: what is sharded must be another.
+        model = deepcopy(model)
     where = next((name for name, t in _tensors(model) if t.is_meta), None)
     if where is not None:
         raise RequestError(f"`{where}` of the model is on the meta device, without values: it cannot run")
