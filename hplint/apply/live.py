@@ -8,7 +8,7 @@ from torch.distributed.device_mesh import DeviceMesh
 
 from hplint.apply.errors import CannotApply, PlanRefused
 from hplint.apply.mesh.meshes import Meshes
-from hplint.apply.plan import ApplyPlan, apply_plan_of
+from hplint.apply.plan import ApplyPlan, apply_plan_of, refuse_styles
 from hplint.config.config import Config
 from hplint.errors import RequestError
 from hplint.front.read import read_document
@@ -46,6 +46,7 @@ def resolve_plan(
     """
     document = _read(plan)
     chosen = _choose(document, name)
+    refuse_styles(chosen)
     request = Request(
         paths=(document.source.path,),
         meshes=(_sizes(mesh),),

@@ -11,6 +11,7 @@ from hplint.plan.entry import UNKNOWN, InnerOutSrc, Target, Text
 from hplint.plan.layout import Layout, Layouts
 from hplint.plan.placement import Placement
 from hplint.plan.plan import Plan
+from hplint.plan.style import STYLE_DIALECTS
 from hplint.resolve.layouts import complete, cutting_axes
 from hplint.resolve.resolved import ResolvedPlan
 from hplint.resolve.topology import Topology
@@ -103,11 +104,21 @@ class ApplyPlan:
         return next((b for b in self.boundaries if b.fqn == fqn), None)
 
 
+def refuse_styles(plan: Plan) -> None:
+    """Raise RequestError for a plan of another library's styles."""
+    if plan.dialect in STYLE_DIALECTS:
+        raise RequestError(
+            "plan_overrides can be applied, and this is a plan of parallel styles", "apply it with its own library"
+        )
+
+
 def apply_plan_of(
     resolved: ResolvedPlan, tree: ModuleTree, topology: Topology, plan: Plan | None = None, src: tuple[str, ...] = ()
 ) -> ApplyPlan:
     """Freeze a resolved plan. ``plan`` is what the entries stand in; it gives the places. Raises RequestError where a
-    value could not be read, which no plan without errors has."""
+    value could not be read, which no plan without errors has, and for plans that replace modules."""
+    if plan is not None:
+        _refuse_replacements(plan, topology)
     ranks = {fqn: i for i, fqn in enumerate(tree.modules)}
     names = sorted(resolved.boundaries, key=lambda fqn: (-_depth(fqn), ranks.get(fqn, len(ranks))))
     return ApplyPlan(
@@ -118,6 +129,17 @@ def apply_plan_of(
         path=plan.source.path if plan else "",
         src=src,
     )
+
+
+def _refuse_replacements(plan: Plan, topology: Topology) -> None:
+    """Without its replacements a model is another one than the plan was written for."""
+    for entry in plan.entries:
+        if entry.replace_module is not None and (entry.when is None or topology.when_active(entry.when.value)):
+            line = plan.source.position(entry.span.start).line
+            raise RequestError(
+                f"line {line} of the plan replaces modules, which is not applied here",
+                "let the model factory replace them, and leave the entry out",
+            )
 
 
 def _depth(fqn: str) -> int:

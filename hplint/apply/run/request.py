@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import Any
 
-from hplint.apply.plan import ApplyPlan, apply_plan_of
+from hplint.apply.plan import ApplyPlan, apply_plan_of, refuse_styles
 from hplint.errors import RequestError
 from hplint.lint.request import CheckedPlan, Run
 from hplint.lint.run import spell
@@ -61,6 +61,7 @@ def apply_request(run: Run, options: ApplyOptions, running: int | None = None) -
     number of ranks does not fit.
     """
     checked = _the_one(run)
+    refuse_styles(checked.plan)
     spec, model = _model(checked)
     topology = _sized(checked, options, running)
     assert checked.resolved is not None and checked.tree is not None and checked.pairing is not None
