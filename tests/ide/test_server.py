@@ -284,6 +284,20 @@ def test_a_configuration_that_changes_counts_at_once(client: Client) -> None:
     client.found("configured.yaml", lambda found: len(found) == 2)
 
 
+def test_a_configuration_that_is_open_in_the_editor_counts_once_it_is_saved(client: Client) -> None:
+    config = client.folder / "hplint.toml"
+    client.open("saved.yaml", PLAN)
+    client.open("hplint.toml", "")
+    config.write_text('ignore = ["HPL203"]\n')
+    try:
+        client.tell("workspace/didChangeWatchedFiles", {"changes": [{"uri": config.as_uri(), "type": 1}]})
+        assert codes(client.found("saved.yaml", lambda found: len(found) == 1)) == ["HPL101"]
+    finally:
+        client.close("hplint.toml")
+        config.unlink()
+        client.tell("workspace/didChangeWatchedFiles", {"changes": [{"uri": config.as_uri(), "type": 3}]})
+
+
 def test_an_untrusted_workspace_builds_nothing_and_says_so_once(tmp_path: Path) -> None:
     (tmp_path / "factory.py").write_text(FACTORY + "\n\nopen('ran', 'w').close()\n")
     client = Client(tmp_path, trusted=False, encodings=("utf-32", "utf-16"))

@@ -22,6 +22,8 @@ PAUSE = 0.05
 """Seconds without a keystroke after which a text is checked."""
 WATCHED = ("**/pyproject.toml", "**/hplint.toml", "**/config.json", "**/*.py", "**/*.json")
 """Files that plans are checked against."""
+PLANS = (".yaml", ".yml")
+"""Files that are plans and nothing that others are checked against."""
 
 
 class PlanServer(LanguageServer):
@@ -233,7 +235,8 @@ def _add_workspace(server: PlanServer) -> None:
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     async def files_changed(params: types.DidChangeWatchedFilesParams) -> None:
-        if any(change.uri not in server.desk.sheets for change in params.changes):
+        # An open plan is checked from its text; what is open of the rest was read from the disk, and counts once saved.
+        if any(not c.uri.endswith(PLANS) or c.uri not in server.desk.sheets for c in params.changes):
             server.desk.forget()
             server.again()
 
