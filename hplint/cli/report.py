@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from hplint.cli.options import color_option, run_options
+from hplint.cli.options import color_option, option, run_options
 
 
 @click.command()
@@ -16,6 +16,13 @@ from hplint.cli.options import color_option, run_options
 )
 @click.option("--stdin-filename", metavar="NAME", help="The name of the text that is read from -.")
 @run_options
+@option("select")
+@option("ignore")
+@option("extend-select")
+@option("per-file-ignores")
+@option("severity")
+@option("fail-on")
+@option("baseline")
 @color_option
 def report(paths: tuple[str, ...], output: str, batch: int, stdin_filename: str | None, **given: Any) -> int:
     """Write the plans in PATHS as one HTML page: modules and their layouts, memory and communication, findings.
@@ -34,7 +41,8 @@ def report(paths: tuple[str, ...], output: str, batch: int, stdin_filename: str 
 
     if output != "-":
         refuse_unwritable(output)
-    run = realise_all(lint(request(paths, given, stdin_filename)))
+    asked = request(paths, given, stdin_filename)
+    run = realise_all(lint(asked))
     if not run.plans and not run.diagnostics:
         raise RequestError(f"no plan in {run.without_plan[0] if run.without_plan else paths[0]}")
     page = plan_page(page_data(run, batch, given["seq_len"]))
@@ -47,4 +55,4 @@ def report(paths: tuple[str, ...], output: str, batch: int, stdin_filename: str 
         write_file(output, page)
     errors.lines(summary(run, errors.style, False))
     errors.flush()
-    return exit_code(run, "warning")
+    return exit_code(run, given["fail_on"] or (asked.config and asked.config.fail_on) or "warning")

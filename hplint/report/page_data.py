@@ -7,12 +7,14 @@ from typing import Any
 from hplint import __version__
 from hplint.lint.diagnostic import Diagnostic
 from hplint.lint.request import CheckedPlan, Run
-from hplint.model.tree import ModuleTree
-from hplint.report.packed_names import Packed, pack
+from hplint.report.packed_names import pack
+from hplint.report.page_tree import page_tree
 from hplint.report.plan_show import INJECTIONS, topology_words
 from hplint.resolve.memory import Memory, memory
 from hplint.resolve.show import to_json
 from hplint.resolve.traffic import Batch, Move, moves
+from hplint.text.source import Source
+from hplint.text.span import Span
 
 VERSION = 1
 FLOWS = (("in", "in_src", "in_dst"), ("out", "out_src", "out_dst"))
@@ -20,55 +22,44 @@ FLOWS = (("in", "in_src", "in_dst"), ("out", "out_src", "out_dst"))
 
 def page_data(run: Run, batch: int, length: int | None) -> dict[str, Any]:
     """Everything on the page. ``batch`` counts sequences of one data-parallel rank, ``length`` their tokens; without
-    one, traffic is that of one token."""
-    trees: dict[int, int] = {}
-    shown: list[ModuleTree] = []
+    one, traffic is that of one token. ``findings`` are those in files without a plan that could be read."""
     plans: dict[int, dict[str, Any]] = {}
     for checked in run.plans:
-        if checked.tree is not None and id(checked.tree) not in trees:
-            trees[id(checked.tree)] = len(shown)
-            shown.append(checked.tree)
-        plan = plans.setdefault(id(checked.plan), _plan(checked, trees))
+        plan = plans.setdefault(id(checked.plan), _plan(checked))
         seq = length or checked.topology.seq_len
         plan["topologies"].append(_topology(checked, run, Batch(batch, seq or 1)) | {"length": seq, "batch": batch})
+    read = {id(p.plan.source) for p in run.plans}
     return {
         "version": VERSION,
         "hplint": __version__,
-        "trees": [_tree(tree) for tree in shown],
         "plans": list(plans.values()),
-        "findings": [_finding(d) for d in run.diagnostics if not any(d.source is p.plan.source for p in run.plans)],
+        "findings": [_finding(d) for d in run.diagnostics if id(d.source) not in read],
     }
 
 
-def _plan(checked: CheckedPlan, trees: dict[int, int]) -> dict[str, Any]:
+def _plan(checked: CheckedPlan) -> dict[str, Any]:
     return {
         "path": checked.path,
         "name": checked.plan.name,
         "model": checked.model,
         "entries": checked.plan.size,
-        "tree": trees.get(id(checked.tree)),
         "text": checked.plan.source.text,
         "topologies": [],
     }
 
 
-def _tree(tree: ModuleTree) -> dict[str, Any]:
-    """Nodes as the tree shares them: the page opens them one by one."""
-    return {
-        "classes": [cls.name for cls in tree.classes],
-        "root": tree.root,
-        "nodes": [
-            [n.cls, [list(c) for c in n.children], [[k, list(t.shape), t.dtype] for k, t in n.parameters.items()]]
-            for n in tree.nodes
-        ],
-    }
-
-
 def _topology(checked: CheckedPlan, run: Run, batch: Batch) -> dict[str, Any]:
-    found = {"label": topology_words(checked), "findings": [_finding(d) for d in _findings(checked, run)]}
+    diagnostics = _findings(checked, run)
+    shown = {"label": topology_words(checked), "findings": [_finding(d) for d in diagnostics]}
     resolved, tree, topology = checked.resolved, checked.tree, checked.topology
-    if resolved is None or tree is None:
-        return found
+    if tree is None:
+        return shown
+    told: dict[str, list[int]] = {}
+    for number, diagnostic in enumerate(diagnostics):
+        for fqn in diagnostic.modules:
+            told.setdefault(fqn, []).append(number)
+    if resolved is None:
+        return shown | {"tree": page_tree(tree, {}, None, told)}
     plan = to_json(resolved, tree, topology, checked.plan)
     contracts: dict[str, list[str]] = {}
     sent: list[Move] = []
@@ -77,11 +68,16 @@ def _topology(checked: CheckedPlan, run: Run, batch: Batch) -> dict[str, Any]:
         sent += own
         contract = _contract(boundary, resolved.boundaries[fqn].kind, own)
         contracts.setdefault(json.dumps(contract), []).append(fqn)
-    sizes = {axis: topology.size(axis) for axis in (*topology.active_axes, "ep")}
-    return found | {
-        "axes": {axis: size for axis, size in sizes.items() if size not in (None, 1)},
+    held = memory(resolved, tree, topology)
+    numbers = {fqn: number for number, names in enumerate(contracts.values()) for fqn in names}
+    sizes = {axis: topology.size(axis) for axis in topology.active_axes}
+    if topology.ep not in (None, 1):
+        sizes["ep"] = topology.ep
+    return shown | {
+        "axes": sizes,
         "boundaries": [[pack(names), json.loads(contract)] for contract, names in contracts.items()],
-        "memory": _memory(memory(resolved, tree, topology)),
+        "tree": page_tree(tree, numbers, held, told),
+        "memory": _memory(held),
         "traffic": _totals(sent),
         "uncounted": sorted({m.name for m in sent if m.bytes is None}),
         "special": plan["special"],
@@ -105,7 +101,6 @@ def _findings(checked: CheckedPlan, run: Run) -> list[Diagnostic]:
 
 def _finding(diagnostic: Diagnostic) -> dict[str, Any]:
     source = diagnostic.source
-    start, end = source.position(diagnostic.span.start), source.position(max(diagnostic.span))
     return {
         "code": diagnostic.code,
         "name": diagnostic.name,
@@ -113,10 +108,16 @@ def _finding(diagnostic: Diagnostic) -> dict[str, Any]:
         "message": diagnostic.message,
         "help": diagnostic.help,
         "path": source.path,
-        "at": [start.line, start.column, end.line, end.column],
+        "at": _at(source, diagnostic.span),
         "modules": pack(diagnostic.modules),
         "fix": diagnostic.fixes[0].title if diagnostic.fixes else None,
+        "related": [[r.message, *_at(source, r.span)[:2]] for r in diagnostic.related],
     }
+
+
+def _at(source: Source, span: Span) -> list[int]:
+    start, end = source.position(span.start), source.position(max(span))
+    return [start.line, start.column, end.line, end.column]
 
 
 def _contract(boundary: dict[str, Any], kind: str | None, sent: Sequence[Move]) -> dict[str, Any]:
@@ -141,16 +142,12 @@ def _contract(boundary: dict[str, Any], kind: str | None, sent: Sequence[Move]) 
 
 
 def _memory(found: Memory) -> dict[str, Any]:
-    groups: dict[tuple[int, int, tuple[tuple[str, int], ...]], list[str]] = {}
-    for parameter in found.parameters:
-        groups.setdefault((parameter.whole, parameter.local, parameter.cuts), []).append(parameter.name)
     return {
         "whole": found.whole,
         "local": found.local,
         "sharded": found.sharded,
         "replicated": found.replicated,
         "unsized": list(found.unsized),
-        "parameters": [[pack(names), whole, local, list(cuts)] for (whole, local, cuts), names in groups.items()],
         "largest": [[p.name, p.whole, p.local, list(p.cuts)] for p in found.largest()],
         "largest_replicated": [[p.name, p.whole, p.local, list(p.cuts)] for p in found.largest(replicated=True)],
     }
@@ -166,6 +163,3 @@ def _totals(sent: Iterable[Move]) -> list[list[Any]]:
                 row[0] += 1
                 row[1] += move.bytes or 0
     return [[*key, *row] for key, row in sorted(totals.items())]
-
-
-__all__ = ["Packed", "page_data"]

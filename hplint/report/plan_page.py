@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 ASSETS = Path(__file__).parent / "page_assets"
+SCRIPTS = ("elements.js", "view.js", "filter.js", "tree.js", "panes.js", "source.js", "costs.js", "page.js")
+"""One scope of functions, in the order in which they build on each other."""
 _SLOT = re.compile(r"%([A-Z]+)%")
 
 
 def plan_page(data: dict[str, Any]) -> str:
     """The whole page. Its own script and style are the only ones that a browser will run."""
-    style, script = _asset("plan.css"), _asset("plan.js")
+    style = _asset("page.css")
+    script = '"use strict";\n(() => {\n' + "".join(map(_asset, SCRIPTS)) + "})();\n"
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:;"
         " base-uri 'none'; form-action 'none'"
@@ -27,7 +30,7 @@ def plan_page(data: dict[str, Any]) -> str:
         "SCRIPT": script,
     }
     # One pass: a plan's own text may well hold what looks like a slot.
-    return _SLOT.sub(lambda slot: parts[slot[1]], _asset("plan.html"))
+    return _SLOT.sub(lambda slot: parts[slot[1]], _asset("page.html"))
 
 
 def embedded(data: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """The page of hplint report, as far as no browser is needed."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +41,18 @@ def data_of(page: str) -> dict[str, Any]:
     return json.loads(found[1])  # type: ignore[no-any-return]
 
 
+def walked(tree: dict[str, Any]) -> dict[str, tuple[int, list[Any], list[int]]]:
+    """FQN -> contract, parameters, findings: what the page makes of its nodes."""
+    found = {}
+    stack = [("", tree["root"])]
+    while stack:
+        fqn, number = stack.pop()
+        _, children, parameters, contract, findings = tree["nodes"][number]
+        found[fqn] = (contract, parameters, findings)
+        stack += [(f"{fqn}.{name}" if fqn else name, child) for name, child in children]
+    return found
+
+
 def test_the_page_holds_what_plan_show_shows(page: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:
     (plan,) = data_of(page())["plans"]
     capsys.readouterr()
@@ -73,9 +86,54 @@ def test_memory_and_traffic_are_told(page: Callable[..., str]) -> None:
     (topology,) = data_of(page(PLAN, "--seq-len", "128", "--batch", "4"))["plans"][0]["topologies"]
     memory = topology["memory"]
     assert memory["whole"] > memory["local"] == memory["sharded"] + memory["replicated"]
-    assert sum(w * len(unpack(names)) for names, w, _, _ in memory["parameters"]) == memory["whole"]
     assert (topology["length"], topology["batch"]) == (128, 4)
     assert {row[0] for row in topology["traffic"]} == {"tp"}
+
+
+def test_the_modules_add_up_to_the_totals(page: Callable[..., str]) -> None:
+    (topology,) = data_of(page())["plans"][0]["topologies"]
+    rows = [row for _, parameters, _ in walked(topology["tree"]).values() for row in parameters]
+    assert sum(row[3] for row in rows if len(row) > 3) == topology["memory"]["whole"]
+    assert sum(row[4] for row in rows if len(row) > 3) == topology["memory"]["local"]
+
+
+def test_every_module_has_the_contract_of_its_boundary(page: Callable[..., str]) -> None:
+    (topology,) = data_of(page())["plans"][0]["topologies"]
+    found = {fqn: contract for fqn, (contract, _, _) in walked(topology["tree"]).items() if contract >= 0}
+    assert found == {fqn: n for n, (names, _) in enumerate(topology["boundaries"]) for fqn in unpack(names)}
+
+
+def test_findings_stand_at_their_modules(page: Callable[..., str]) -> None:
+    text = PLAN + "- match: model.layers.1.mlp\n  params: {{gate.weight: {{tp: shard(0)}}}}\n"
+    (topology,) = data_of(page(text))["plans"][0]["topologies"]
+    told = {fqn: findings for fqn, (_, _, findings) in walked(topology["tree"]).items() if findings}
+    assert list(told) == ["model.layers.1.mlp"]
+    codes = {topology["findings"][number]["code"] for number in told["model.layers.1.mlp"]}
+    assert "HPL104" in codes
+
+
+def spread(value: Any, indent: int = 0) -> str:
+    """JSON for reviewers: what fits into a line stands in one."""
+    text = json.dumps(value)
+    if len(text) + indent <= 110 or not isinstance(value, dict | list):
+        return text
+    items = value.items() if isinstance(value, dict) else ((None, item) for item in value)
+    lines = [(f"{json.dumps(key)}: " if key is not None else "") + spread(item, indent + 1) for key, item in items]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    inner = ",\n".join(" " * (indent + 1) + line for line in lines)
+    return f"{first}\n{inner}\n{' ' * indent}{last}"
+
+
+def test_the_data_of_a_small_plan_is_as_reviewed(page: Callable[..., str], request: pytest.FixtureRequest) -> None:
+    data = data_of(page(PLAN, "--seq-len", "16"))
+    data["hplint"] = "VERSION"
+    (plan,) = data["plans"]
+    plan["model"] = plan["text"] = "(a path of this machine)"
+    golden = Path(__file__).parent / "golden" / "page_data.json"
+    text = spread(data) + "\n"
+    if request.config.getoption("--update-golden"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
 
 
 def test_each_mesh_has_its_own_values(page: Callable[..., str]) -> None:
@@ -113,7 +171,7 @@ def test_a_clean_plan_exits_with_0(page: Callable[..., str]) -> None:
 
 def test_a_plan_without_a_model_has_a_page_too(page: Callable[..., str]) -> None:
     (plan,) = data_of(page("- match: a\n  out_dst: {{tp: shrd(1)}}\n"))["plans"]
-    assert plan["tree"] is None
+    assert "tree" not in plan["topologies"][0]
     assert [f["code"] for f in plan["topologies"][0]["findings"]] == ["HPL203"]
 
 
@@ -121,6 +179,26 @@ def test_a_broken_file_has_a_page_that_says_so(page: Callable[..., str]) -> None
     data = data_of(page("plan_overrides: ["))
     assert data["plans"] == []
     assert [f["code"] for f in data["findings"]] == ["HPL001"]
+
+
+def test_a_broken_file_beside_others_is_told_too(page: Callable[..., str], fixtures: Path) -> None:
+    Path("other.yaml").write_text("plan_overrides: [", encoding="utf-8")
+    data = data_of(page(PLAN, "other.yaml"))
+    assert [plan["path"] for plan in data["plans"]] == ["plan.yaml"]
+    assert [(f["code"], f["path"]) for f in data["findings"]] == [("HPL001", "other.yaml")]
+
+
+def test_what_fails_a_check_is_what_the_configuration_says(page: Callable[..., str]) -> None:
+    page(PLAN, "--fail-on", "never", code=0)
+    page(PLAN, "--ignore", "HPL101", code=0)
+
+
+def test_a_name_that_is_no_text_makes_a_page(page: Callable[..., str]) -> None:
+    page()
+    odd = os.fsdecode(b"pl\xffn.yaml")
+    Path("plan.yaml").rename(odd)
+    assert run(["report", odd, "-o", "odd.html", "--isolated"]) == 1
+    assert "HPL101" in Path("odd.html").read_text(encoding="utf-8")
 
 
 def test_the_standard_output_may_take_the_page(page: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -183,14 +183,14 @@ def test_a_module_shows_its_contract_and_where_it_comes_from(page: "Page") -> No
     pane = page.locator("#pane-module")
     assert "model.layers.5.mlp" in pane.locator("h2").inner_text()
     assert "reduce-scatter" in pane.inner_text()
-    pane.locator("button", has_text="line 3").first.click()
+    pane.locator("button", has_text="large.yaml:3").first.click()
     assert page.locator("#line-3.chosen").is_visible()
 
 
 def test_findings_lead_to_their_lines_and_modules(page: "Page") -> None:
     page.locator("#tab-findings").click()
     card = page.locator("#pane-findings .finding", has_text="HPL101")
-    card.locator("button", has_text="plans/large.yaml:4").click()
+    card.locator("button", has_text="large.yaml:4").click()
     assert page.locator("#line-4.chosen mark").inner_text() == "model.layers.7.self_atn"
 
 
