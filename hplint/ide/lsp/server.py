@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 from urllib.parse import unquote, urlparse
 
@@ -34,6 +35,7 @@ class PlanServer(LanguageServer):
         self.desk = Desk(Models(False, self._begins, self._ends, self._untrusted), self._complain)
         self.waiting: dict[str, asyncio.TimerHandle] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
+        self.begun: dict[str, Future[Any]] = {}
 
     @property
     def encoding(self) -> str:
@@ -67,8 +69,9 @@ class PlanServer(LanguageServer):
             self.desk.check(sheet)
             found = diagnostics(sheet, self.encoding)
         except Exception as error:  # A fault of ours must not end the session of an editor.
+            # What was found before stays: an empty list would say that all is well.
             self._complain(f"hplint: a fault of hplint itself: {type(error).__name__}: {error}")
-            found = []
+            return
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, sheet.version))
 
     def sheet(self, uri: str) -> Sheet | None:
@@ -97,6 +100,7 @@ class PlanServer(LanguageServer):
             title = types.WorkDoneProgressBegin(title=f"hplint: building {spec}", cancellable=False)
             created = self.work_done_progress.create(token)
             created.add_done_callback(lambda _: self.work_done_progress.begin(token, title))
+            self.begun[token] = created
 
     def _ends(self, token: str, spec: str) -> None:
         """Called from the thread that built the model."""
@@ -104,8 +108,9 @@ class PlanServer(LanguageServer):
         self.loop.call_soon_threadsafe(self._built, token)
 
     def _built(self, token: str) -> None:
-        if self._has_progress():
-            self.work_done_progress.end(token, types.WorkDoneProgressEnd())
+        if created := self.begun.pop(token, None):
+            # A build may be done before the client has answered that it will show one.
+            created.add_done_callback(lambda _: self.work_done_progress.end(token, types.WorkDoneProgressEnd()))
         self.again()
 
     def _has_progress(self) -> bool:
