@@ -7,8 +7,9 @@ from typing import Any
 from hplint import __version__
 from hplint.lint.diagnostic import Diagnostic
 from hplint.lint.request import CheckedPlan, Run
+from hplint.model.tree import ModuleTree
 from hplint.report.packed_names import pack
-from hplint.report.page_tree import page_tree
+from hplint.report.page_tree import Told, page_tree
 from hplint.report.plan_show import INJECTIONS, topology_words
 from hplint.resolve.memory import Memory, memory
 from hplint.resolve.show import to_json
@@ -17,6 +18,7 @@ from hplint.text.source import Source
 from hplint.text.span import Span
 
 VERSION = 1
+EMPTY_CONTRACT: dict[str, Any] = {"flows": [], "moves": [], "divided": [], "deferred": [], "stacked": {}, "ep": None}
 FLOWS = (("in", "in_src", "in_dst"), ("out", "out_src", "out_dst"))
 
 
@@ -59,7 +61,7 @@ def _topology(checked: CheckedPlan, run: Run, batch: Batch) -> dict[str, Any]:
         for fqn in diagnostic.modules:
             told.setdefault(fqn, []).append(number)
     if resolved is None:
-        return shown | {"tree": page_tree(tree, {}, None, told)}
+        return shown | _styles(checked, tree, told)
     plan = to_json(resolved, tree, topology, checked.plan)
     contracts: dict[str, list[str]] = {}
     sent: list[Move] = []
@@ -82,6 +84,31 @@ def _topology(checked: CheckedPlan, run: Run, batch: Batch) -> dict[str, Any]:
         "uncounted": sorted({m.name for m in sent if m.bytes is None}),
         "special": plan["special"],
         "tied": plan["tied"],
+    }
+
+
+def _styles(checked: CheckedPlan, tree: ModuleTree, told: Told) -> dict[str, Any]:
+    """A plan of styles: no boundary communicates as far as the plan tells, a module with a style counts as one."""
+    from hplint.resolve.style_memory import style_memory
+    from hplint.resolve.styles_show import styles_json
+
+    contracts: dict[str, list[str]] = {}
+    for fqn, style in styles_json(checked.plan, tree, checked.topology)["styles"].items():
+        contract = EMPTY_CONTRACT | {
+            "kind": style["style"] or "unread",
+            "mode": "style",
+            "params": style["params"],
+            "set": style["arguments"],
+            "lines": dict.fromkeys(("params", *style["arguments"]), style["keys"][-1]["line"]),
+        }
+        contracts.setdefault(json.dumps(contract), []).append(fqn)
+    held = style_memory(checked.plan, tree, checked.topology)
+    numbers = {fqn: number for number, names in enumerate(contracts.values()) for fqn in names}
+    return {
+        "axes": {"tp": checked.topology.tp},
+        "boundaries": [[pack(names), json.loads(contract)] for contract, names in contracts.items()],
+        "tree": page_tree(tree, numbers, held, told),
+        "memory": _memory(held),
     }
 
 

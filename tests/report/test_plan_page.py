@@ -175,6 +175,17 @@ def test_a_plan_without_a_model_has_a_page_too(page: Callable[..., str]) -> None
     assert [f["code"] for f in plan["topologies"][0]["findings"]] == ["HPL203"]
 
 
+def test_a_plan_of_styles_has_layouts_and_bytes(page: Callable[..., str], fixtures: Path) -> None:
+    plan = (fixtures / "plans" / "torch" / "update_chain.py").as_posix()
+    assert run(["report", plan, "-o", "styles.html", "--isolated"]) == 0
+    (topology,) = data_of(Path("styles.html").read_text(encoding="utf-8"))["plans"][0]["topologies"]
+    contracts = {fqn: contract for names, contract in topology["boundaries"] for fqn in unpack(names)}
+    attention = contracts["model.layers.0.self_attn.q_proj"]
+    assert attention["kind"].endswith("ColwiseParallel")
+    assert attention["params"] == {"weight": {"tp": "shard(0)"}}
+    assert topology["memory"]["local"] < topology["memory"]["whole"]
+
+
 def test_a_broken_file_has_a_page_that_says_so(page: Callable[..., str]) -> None:
     data = data_of(page("plan_overrides: ["))
     assert data["plans"] == []

@@ -3,8 +3,8 @@ const MOST_ROWS = 200;
 
 function showMemory() {
   const memory = view.topology.memory;
-  if (!memory) return [empty(view.tree ? "What this kind of plan leaves on a rank is not counted here." : "No model is named: there is nothing to count.")];
-  const lines = (found) => found.map(([name, whole, local, cuts]) => [moduleLink(parent(name) ?? "", name), cutChips(cuts), bytes(local), bytes(whole)]);
+  if (!memory) return [empty("No model is named: there is nothing to count.")];
+  const lines = (found) => found.map(([name, whole, local, cuts]) => [moduleLink(parent(name) ?? "", name), cutChips(whole, local, cuts), bytes(local), bytes(whole)]);
   const heads = ["Parameter", "Layout", "#On a rank", "#Without the plan"];
   return [
     make("h2", {}, "Parameters"),

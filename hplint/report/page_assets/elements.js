@@ -62,4 +62,8 @@ function layout(placements) {
   return told.length ? told.map(([axis, placement]) => chip(axis, `${axis} ${placement}`)) : [chip("whole", "whole")];
 }
 
-const cutChips = (cuts) => (cuts.length ? cuts.map(([axis, dim]) => chip(axis, `${axis} shard(${dim})`)) : [chip("whole", "whole")]);
+// Something may cut a parameter along a dim that nobody can read.
+function cutChips(whole, local, cuts) {
+  if (!cuts.length) return [chip("whole", local < whole ? "cut" : "whole")];
+  return cuts.map(([axis, dim]) => chip(axis, `${axis} shard(${dim})`));
+}

@@ -35,10 +35,10 @@ function naming(text) {
 
 function ownAxes(node, contract) {
   const found = new Set();
-  for (const [, , , whole, , cuts] of parametersOf(node)) {
+  for (const [, , , whole, local, cuts] of parametersOf(node)) {
     if (whole === undefined) continue;
     if (cuts.length) cuts.forEach(([axis]) => found.add(axis));
-    else found.add("whole");
+    else if (local === whole) found.add("whole");
   }
   for (const [, , axis] of contract?.moves ?? []) found.add(axis);
   return found;

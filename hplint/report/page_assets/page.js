@@ -15,7 +15,8 @@ function everything() {
   const facts = [];
   if (plan) {
     facts.push(view.tree ? className(view.tree.root) || "model" : "no model", ...(plan.model ? [plan.model] : []), view.topology.label, plural(plan.entries, "entry", "entries"));
-    if (view.topology.boundaries) facts.push(plural(view.topology.boundaries.reduce((sum, [packed]) => sum + [...folded(packed)].reduce((n, [, count]) => n + count, 0), 0), "boundary", "boundaries"));
+    const words = view.topology.traffic ? ["boundary", "boundaries"] : ["module with a style", "modules with a style"];
+    if (view.topology.boundaries) facts.push(plural(view.topology.boundaries.reduce((sum, [packed]) => sum + [...folded(packed)].reduce((n, [, count]) => n + count, 0), 0), ...words));
   }
   at("subtitle").textContent = facts.join(" · ");
   const kind = at("kind").value;

@@ -96,7 +96,7 @@ function parameterParts(node) {
   if (!own.length) return [];
   return [make("h3", {}, "Its own parameters"), table(["Name", "Shape", "Dtype", "Layout", "#On a rank", "#Without the plan"], own.map(([name, shape, dtype, whole, local, cuts]) => [
     mono(name), mono(shape.join(" × ") || "scalar"), dtype,
-    ...(whole === undefined ? [view.topology.memory ? soft("tied") : "", "", ""] : [cutChips(cuts), bytes(local), bytes(whole)])]))];
+    ...(whole === undefined ? [view.topology.memory ? soft("tied") : "", "", ""] : [cutChips(whole, local, cuts), bytes(local), bytes(whole)])]))];
 }
 
 const MOST_CHILDREN = 60;

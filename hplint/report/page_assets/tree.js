@@ -78,10 +78,10 @@ function rowElement(index) {
     make("span", { class: has ? "twist" : "twist leaf", "aria-hidden": "true" }),
     make("span", { class: "name" }, ...(hit ? marks(name) : [name])),
     fqn === "" ? null : make("span", { class: "cls" }, className(node)),
-    contract && contract.mode !== "derived" ? make("span", { class: "badge plain" }, contract.mode) : null,
+    contract && contract.mode !== "derived" ? make("span", { class: "badge plain" }, contract.mode === "style" ? contract.kind : contract.mode) : null,
     sum.worst < 9 ? make("span", { class: `badge ${SEVERITIES[sum.worst]}` }, told ? plural(told, "finding") : SEVERITIES[sum.worst]) : null,
     make("span", { class: "fill" }),
-    ...(chips.length || !sum.known ? chips : [chip("whole", "whole")]),
+    ...(chips.length || !sum.known ? chips : [chip("whole", sum.local < sum.whole ? "cut" : "whole")]),
     make("span", { class: "number local" }, sum.known ? bytes(sum.local) : ""),
     make("span", { class: "number before" }, sum.known ? bytes(sum.whole) : ""));
   element.style.top = `${index * ROW}px`;
