@@ -84,7 +84,8 @@ function showSummary() {
   const words = counted(found);
   const tone = words.length ? found.some((f) => f.severity === "error") ? "error" : found.some((f) => f.severity === "warning") ? "warning" : "" : "good";
   const elsewhere = view.plan && data.findings.length ? link(`${counted(data.findings).join(", ")} in other files`, () => tab("findings", true)) : null;
-  const note = [words.slice(1).join(", ") || (words.length ? "" : "nothing to report"), elsewhere ? make("div", {}, elsewhere) : ""];
+  const quiet = view.tree ? "nothing to report" : "as far as a plan can be checked without a model";
+  const note = [words.slice(1).join(", ") || (words.length ? "" : quiet), elsewhere ? make("div", {}, elsewhere) : ""];
   const shown = [card("Findings", words[0] ?? "Clean", note, tone)];
   const { memory, traffic } = view.topology;
   if (memory) {
@@ -97,7 +98,9 @@ function showSummary() {
   }
   if (traffic) {
     const total = (column) => traffic.reduce((sum, entry) => sum + entry[column], 0);
-    shown.push(card("Communication at boundaries", bytes(total(4)), `${plural(total(3), "call")} per step over ${step(view.topology)}`));
+    const calls = plural(total(3), "call"), over = `per step over ${step(view.topology)}`;
+    const unknown = view.topology.uncounted.length > 0 && total(4) === 0;
+    shown.push(unknown ? card("Communication at boundaries", calls, `${over}; bytes cannot be told`) : card("Communication at boundaries", bytes(total(4)), `${calls} ${over}`));
   }
   fill(at("summary"), ...shown);
 }

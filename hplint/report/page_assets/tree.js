@@ -132,7 +132,8 @@ function clicked(event) {
   if (!element) return;
   const row = rows[Number(element.id.slice(4))];
   choose(row.fqn);
-  if (row.has && (event.type === "dblclick" || event.target.classList.contains("twist"))) { toggle(row, !row.open); refresh(); }
+  const onTwist = event.target.classList.contains("twist");
+  if (row.has && onTwist === (event.type === "click")) { toggle(row, !row.open); refresh(); }
 }
 
 function walked(event) {
