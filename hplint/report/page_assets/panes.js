@@ -145,7 +145,7 @@ function cards(found, elsewhere) {
 
 function showFindings() {
   const parts = cards(view.findings, false);
-  if (!parts.length && view.plan) parts.push(empty("Nothing was found: the plan is clean on this mesh."));
+  if (!parts.length && view.plan) parts.push(empty(view.tree ? "Nothing was found: the plan is clean on this mesh." : "Nothing was found, as far as a plan can be checked without a model."));
   if (data.findings.length) {
     if (view.plan) parts.push(make("h3", {}, "In files whose plan cannot be read"));
     parts.push(...cards(data.findings, true));
