@@ -1,6 +1,7 @@
 """What the page of ``hplint report`` shows, as plain JSON values: no number is worked out in the browser but sums."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -8,10 +9,11 @@ from hplint import __version__
 from hplint.lint.diagnostic import Diagnostic
 from hplint.lint.request import CheckedPlan, Run
 from hplint.model.tree import ModuleTree
+from hplint.report.folding import fold
 from hplint.report.packed_names import pack
 from hplint.report.page_tree import Told, page_tree
 from hplint.report.plan_show import INJECTIONS, topology_words
-from hplint.resolve.memory import Memory, memory
+from hplint.resolve.memory import Memory, ParameterMemory, memory
 from hplint.resolve.show import to_json
 from hplint.resolve.traffic import Batch, Move, moves
 from hplint.text.source import Source
@@ -19,6 +21,8 @@ from hplint.text.span import Span
 
 VERSION = 1
 EMPTY_CONTRACT: dict[str, Any] = {"flows": [], "moves": [], "divided": [], "deferred": [], "stacked": {}, "ep": None}
+LARGEST = 10
+_NUMBERS = re.compile(r"\d+")
 FLOWS = (("in", "in_src", "in_dst"), ("out", "out_src", "out_dst"))
 
 
@@ -175,9 +179,23 @@ def _memory(found: Memory) -> dict[str, Any]:
         "sharded": found.sharded,
         "replicated": found.replicated,
         "unsized": list(found.unsized),
-        "largest": [[p.name, p.whole, p.local, list(p.cuts)] for p in found.largest()],
-        "largest_replicated": [[p.name, p.whole, p.local, list(p.cuts)] for p in found.largest(replicated=True)],
+        "largest": _largest(found.parameters),
+        "largest_replicated": _largest([p for p in found.parameters if not p.is_cut]),
     }
+
+
+def _largest(parameters: Sequence[ParameterMemory]) -> list[list[Any]]:
+    """Name, how many, and of each: bytes of the whole, on a rank, cuts. Equal ones of several layers are one row."""
+    alike: dict[tuple[str, int, int, tuple[tuple[str, int], ...]], list[str]] = {}
+    for p in parameters:
+        alike.setdefault((_NUMBERS.sub("*", p.name), p.whole, p.local, p.cuts), []).append(p.name)
+    most = sorted(alike.items(), key=lambda item: -item[0][2])[:LARGEST]
+    rows = [
+        [name, count, whole, local, list(cuts)]
+        for (_, whole, local, cuts), names in most
+        for name, _, count in fold((name, None) for name in names)
+    ]
+    return rows[:LARGEST]
 
 
 def _totals(sent: Iterable[Move]) -> list[list[Any]]:

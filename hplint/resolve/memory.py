@@ -68,11 +68,6 @@ class Memory:
         """Bytes on one rank of parameters that every rank holds whole."""
         return sum(p.local for p in self.parameters if not p.is_cut)
 
-    def largest(self, count: int = 10, replicated: bool = False) -> list[ParameterMemory]:
-        """The parameters that take most on one rank, all or those that nothing cuts."""
-        chosen = [p for p in self.parameters if not (replicated and p.is_cut)]
-        return sorted(chosen, key=lambda p: -p.local)[:count]
-
 
 def memory(resolved: ResolvedPlan, tree: ModuleTree, topology: Topology) -> Memory:
     """What each parameter takes on one rank under a resolved plan.

@@ -340,6 +340,13 @@ def test_boundaries_that_send_stand_in_one_line_for_all_layers(page: "Page") -> 
     assert "partial→shard(1)" in text
 
 
+def test_equal_parameters_of_several_layers_stand_in_one_line(page: "Page") -> None:
+    page.locator("#tab-memory").click()
+    lines = page.locator("#pane-memory table").nth(1).locator("tbody tr")
+    assert lines.count() <= 10
+    assert "61 of them, each" in lines.filter(has_text="model.layers.{0-60}.self_attn.q_proj.weight").inner_text()
+
+
 def test_paper_shows_every_pane_in_light_colours(page: "Page") -> None:
     page.emulate_media(color_scheme="dark", media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")

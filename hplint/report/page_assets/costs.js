@@ -4,7 +4,8 @@ const MOST_ROWS = 200;
 function showMemory() {
   const memory = view.topology.memory;
   if (!memory) return [empty("No model is named: there is nothing to count.")];
-  const lines = (found) => found.map(([name, whole, local, cuts]) => [moduleLink(parent(name) ?? "", name), cutChips(whole, local, cuts), bytes(local), bytes(whole)]);
+  const lines = (found) => found.map(([name, count, whole, local, cuts]) => [
+    count === 1 ? moduleLink(parent(name) ?? "", name) : [make("div", { class: "name-of" }, dotted(name)), soft(`${number(count)} of them, each`)], cutChips(whole, local, cuts), bytes(local), bytes(whole)]);
   const heads = ["Parameter", "Layout", "#On a rank", "#Without the plan"];
   return [
     make("h2", {}, "Parameters"),
@@ -94,7 +95,7 @@ function showSummary() {
     bar.children[1].style.width = `${memory.whole ? 100 * memory.replicated / memory.whole : 0}%`;
     shown.push(card("Parameters on each rank", [bytes(memory.local), make("small", {}, ` of ${bytes(memory.whole)}`)], `${share(memory.local, memory.whole)} of what it holds without the plan`, "", bar));
     const largest = memory.largest_replicated[0];
-    shown.push(card("Whole on every rank", bytes(memory.replicated), largest ? ["largest: ", moduleLink(parent(largest[0]) ?? "", largest[0])] : "everything is cut"));
+    shown.push(card("Whole on every rank", bytes(memory.replicated), largest ? ["largest: ", largest[1] === 1 ? moduleLink(parent(largest[0]) ?? "", largest[0]) : dotted(largest[0])] : "everything is cut"));
   }
   if (traffic) {
     const total = (column) => traffic.reduce((sum, entry) => sum + entry[column], 0);
