@@ -54,15 +54,16 @@ class Stream(NamedTuple):
     opaque: tuple[Span, ...] = ()
 
 
-def compose(text: str) -> Stream:
-    """Read a YAML text; never raises. Offsets count from the start of ``text``, a byte order mark included."""
+def compose(text: str, retry: bool = True) -> Stream:
+    """Read a YAML text; never raises. Offsets count from the start of ``text``, a byte order mark included. ``retry``:
+    what libyaml refuses is given to PyYAML's own parser, unless it is long."""
     # One parser drops every mark that it meets at its first character, and counts none of them.
     shift = len(text) - len(text.lstrip(BOM))
     if len(text) > SIZE_LIMIT:
         return Stream((), Problem(Span(0, 0), f"the file is too large for a plan: {len(text):,} characters"))
     body = text[shift:]
     found = _run(body, shift, _parsers()[0])
-    if found.error and len(text) <= _RETRY_LIMIT and not found.error.final:
+    if found.error and retry and len(text) <= _RETRY_LIMIT and not found.error.final:
         for parser in _parsers()[1:]:
             again = _run(body, shift, parser)
             if not again.error:

@@ -38,15 +38,15 @@ from hplint.text.span import START, Span
 _PLAN = "a list of entries or a mapping {match: fields}"
 
 
-def read_yaml(source: Source, tabs: bool = False) -> Document:
+def read_yaml(source: Source, tabs: bool = False, retry: bool = True) -> Document:
     """Read one YAML text; never raises. Several plans come only from several documents: the first one is then kept.
 
-    ``tabs``: the text is JSON, where tabs are white space.
+    ``tabs``: the text is JSON, where tabs are white space. ``retry``: see :func:`compose`.
     """
     text = source.text.replace("\t", " ") if tabs else source.text
     if len(text) > SIZE_LIMIT and not is_about_plans(text):
         return Document(source)
-    stream = compose(text)
+    stream = compose(text, retry)
     document = Document(source)
     if may_speak(text):
         from hplint.front.directives import read_comments
