@@ -1,5 +1,6 @@
 """Parts of a document whose text has moved: the same, with other places."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,18 +15,24 @@ _new_tuple = tuple.__new__
 """Makes a named tuple without the detour through its own constructor: all places behind a change move."""
 
 
+def _mover(start: int, by: int) -> Callable[[Span], Span]:
+    def move(span: Span) -> Span:
+        begin, end = span
+        return _new_tuple(Span, (begin + by, end + by)) if begin >= start else span
+
+    return move
+
+
 class Move:
     """All places from the offset ``start`` on lie ``by`` characters further on. Nothing is changed in place."""
 
-    __slots__ = ("by", "start")
+    __slots__ = ("by", "span", "start")
 
     def __init__(self, start: int, by: int) -> None:
         self.start = start
         self.by = by
-
-    def span(self, span: Span) -> Span:
-        """A place."""
-        return _new_tuple(Span, (span[0] + self.by, span[1] + self.by)) if span[0] >= self.start else span
+        self.span = _mover(start, by)
+        """Moves one place."""
 
     def entry(self, entry: Entry, index: int) -> Entry:
         """An entry, which is now number ``index``."""

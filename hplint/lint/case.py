@@ -17,6 +17,7 @@ from hplint.text.span import Span
 
 if TYPE_CHECKING:
     from hplint.derive.boundary import Boundary
+    from hplint.lint.injections import Injection
     from hplint.plan.style import StyleEntry
     from hplint.plan.written import Written
     from hplint.resolve.coverage import Coverage
@@ -41,6 +42,8 @@ class Case:
     settings: Mapping[str, Any] = field(default_factory=dict)
     near_inputs: dict[tuple[str, int], list[str]] = field(default_factory=dict, init=False, repr=False)
     """What unknown input names may mean, by name and node: see inputs.py."""
+    injections: "tuple[Injection, ...] | None" = field(default=None, init=False, repr=False)
+    """The injected functions, once somebody asked for them: see injections.py."""
     _coverage: "Coverage | None" = field(default=None, init=False, repr=False)
     _written: "tuple[Written, ...] | None" = field(default=None, init=False, repr=False)
     _styles: "ResolvedStyles | None" = field(default=None, init=False, repr=False)

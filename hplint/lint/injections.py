@@ -89,8 +89,14 @@ class Injection:
 
 def injections(case: Case, *fields: str) -> Iterator[Injection]:
     """The injections of a plan in reading order; of these fields only, if any are given."""
+    if case.injections is None:
+        case.injections = tuple(_all(case))
+    return (i for i in case.injections if not fields or i.field in fields)
+
+
+def _all(case: Case) -> Iterator[Injection]:
     for entry in case.plan.entries:
-        for field in fields or INJECTIONS:
+        for field in INJECTIONS:
             value: Target | Text | None = getattr(entry, field)
             if value is not None:
                 yield _injection(case, entry, field, value)

@@ -39,6 +39,12 @@ class BiasedWeight(NamedTuple):
 
 def biased_weights(coverage: Coverage) -> Iterator[BiasedWeight]:
     """All of them, unreadable declarations and those that tp does not really cut left out."""
+    if coverage.biased is None:
+        coverage.biased = tuple(_all(coverage))
+    return iter(coverage.biased)
+
+
+def _all(coverage: Coverage) -> Iterator[BiasedWeight]:
     for declared in coverage.laid:
         placement = declared.layout.placements.get("tp")
         if placement is None or placement.dim is None or declared.tensor is None:

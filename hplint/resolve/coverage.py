@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hplint.derive.boundary import Boundary
 from hplint.model.tree import ModuleTree, Node, Tensor
@@ -14,6 +14,9 @@ from hplint.resolve.match import Matcher
 from hplint.resolve.resolved import ResolvedPlan
 from hplint.resolve.topology import CANONICAL_AXES, Topology
 from hplint.text.near import near
+
+if TYPE_CHECKING:
+    from hplint.resolve.biases import BiasedWeight
 
 
 class Declared(NamedTuple):
@@ -41,6 +44,8 @@ class Coverage:
     laid: list[Declared] = field(default_factory=list)
     unknown: list[Declared] = field(default_factory=list)
     twice: list[tuple[Declared, Declared]] = field(default_factory=list)
+    biased: "tuple[BiasedWeight, ...] | None" = None
+    """The weights with a bias beside them, once somebody asked for them: see biases.py."""
     _covered: set[str] = field(default_factory=set)
     _unsettled: dict[str, set[str]] = field(default_factory=dict)
     _loose_keys: tuple[str, ...] = ()
@@ -199,8 +204,10 @@ def _note(found: Coverage, first: dict[str, Declared], declared: Declared, real:
     found._covered.add(real)
     if declared.tensor is None:
         found.unknown.append(declared)
-    if any(p is not None and p.kind != "replicate" for p in declared.layout.placements.values()):
-        found.laid.append(declared)
+    for placement in declared.layout.placements.values():
+        if placement is not None and placement.kind != "replicate":
+            found.laid.append(declared)
+            break
     if (earlier := first.setdefault(declared.name, declared)) is not declared:
         found.twice.append((earlier, declared))
 

@@ -23,10 +23,15 @@ def check(case: Case) -> Iterator[Finding]:
     # HPL802 says once for all derived layouts that the experts do not divide.
     said = {"ep"} if any(f.data["problem"] == "experts" for f in case.faults("expert-region")) else set()
     found: dict[Cut, tuple[Entry | None, list[str]]] = {}
+    # Equal layers share their layouts, so that each kind is worked out once.
+    known: dict[tuple[object, ...], dict[int, list[tuple[str, int]]]] = {}
     for parameter in coverage.laid:
         if parameter.tensor is None or not coverage.settled(parameter.boundary, "params"):
             continue
-        for dim, axes in _cuts(parameter, coverage).items():
+        kind = (id(parameter.layout), parameter.tensor.shape, parameter.path, parameter.boundary.ep_size)
+        if (cuts := known.get(kind)) is None:
+            cuts = known[kind] = _cuts(parameter, coverage)
+        for dim, axes in cuts.items():
             size, by = parameter.tensor.shape[dim], 1
             for _, axis_size in axes:
                 by *= axis_size
