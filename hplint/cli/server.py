@@ -19,5 +19,4 @@ def server(stdio: bool) -> int:
         raise RequestError("the language server needs the package pygls", "pip install 'hplint[lsp]'") from None
     from hplint.ide.lsp.server import serve
 
-    serve()
-    return 0
+    return serve()

@@ -75,7 +75,7 @@ def pair(document: Document, plan: Plan, request: Request) -> Pairing:
     settings = request.config.settings_for(path) if request.config else PlanSettings()
     said = _Directives(document.directives)
     folder = str(Path(path).parent)
-    src = (*request.src, *(str(Path(folder, s)) for s in said.src), *settings.src, folder, ".")
+    src = (*request.src, *(str(Path(folder, s)) for s in said.src), *settings.src, folder, request.here)
     meshes = request.meshes or said.meshes or settings.mesh
     base = _base(plan, request, said, settings)
     return Pairing(

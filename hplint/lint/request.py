@@ -32,6 +32,8 @@ class Request:
     derive: bool | None = None
     seq_len: int | None = None
     src: tuple[str, ...] = ()
+    here: str = "."
+    """The folder where injected functions and factories are looked up last: the current one."""
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()

@@ -16,9 +16,18 @@ LIMIT = 60
 
 
 class Client:
-    """Starts a server and speaks with it. ``shown`` are messages for a person, ``progress`` what was told of builds."""
+    """Starts a server and speaks with it. ``shown`` are messages for a person, ``progress`` what was told of builds.
+    A ``bare`` client can do nothing but count columns."""
 
-    def __init__(self, folder: Path, *, trusted: bool = True, encodings: tuple[str, ...] = ("utf-16",)) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        trusted: bool = True,
+        encodings: tuple[str, ...] = ("utf-16",),
+        bare: bool = False,
+        roots: tuple[Path, ...] = (),
+    ) -> None:
         variables = os.environ | {"PYTHONPATH": str(ROOT), "HPLINT_CACHE_DIR": str(folder / ".cache")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "hplint", "server", "--stdio"],
@@ -40,12 +49,15 @@ class Client:
             "workspace": {"didChangeWatchedFiles": {"dynamicRegistration": True}, "configuration": False},
             "textDocument": {"publishDiagnostics": {"relatedInformation": True}},
         }
-        options = {"trusted": trusted}
+        if bare:
+            capabilities = {"general": capabilities["general"]}
+        options = None if bare else {"trusted": trusted}
+        folders = [{"uri": root.as_uri(), "name": root.name} for root in roots]
         self.server = self.ask(
             "initialize",
             {
                 "processId": None, "rootUri": folder.as_uri(), "capabilities": capabilities,
-                "initializationOptions": options,
+                "initializationOptions": options, "workspaceFolders": folders,
             },
         )  # fmt: skip
         self.tell("initialized", {})
@@ -66,6 +78,13 @@ class Client:
         self.published.pop(self.uri(name), None)
         identifier = {"uri": self.uri(name), "version": version}
         self.tell("textDocument/didChange", {"textDocument": identifier, "contentChanges": [{"text": text}]})
+        return self.found(name)
+
+    def edit(self, name: str, changes: list[dict[str, Any]], version: int) -> list[dict[str, Any]]:
+        """Change ranges of a document and wait for what is found in it."""
+        self.published.pop(self.uri(name), None)
+        identifier = {"uri": self.uri(name), "version": version}
+        self.tell("textDocument/didChange", {"textDocument": identifier, "contentChanges": changes})
         return self.found(name)
 
     def close(self, name: str) -> None:
@@ -123,6 +142,11 @@ class Client:
     def end(self) -> int:
         """Shut the server down; its exit code."""
         self.ask("shutdown", None)
+        self.tell("exit", None)
+        return self.process.wait(timeout=LIMIT)
+
+    def leave(self) -> int:
+        """Go without a word; the exit code."""
         self.tell("exit", None)
         return self.process.wait(timeout=LIMIT)
 

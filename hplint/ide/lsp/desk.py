@@ -9,6 +9,7 @@ from hplint.config.load import find_config, read_config
 from hplint.errors import HplintError
 from hplint.front.plan_shape import is_about_plans
 from hplint.front.read import may_hold_plan, read_document
+from hplint.front.reread import Rereader
 from hplint.ide.lsp.models import Models
 from hplint.ide.lsp.positions import Positions
 from hplint.lint.diagnostic import Diagnostic
@@ -41,7 +42,8 @@ class EditorSession(Session):
 
 @dataclass
 class Sheet:
-    """One open text. ``plans`` are those of the last text that could be read, for completion in a broken one."""
+    """One open text. ``plans`` are those of the last text that could be read, for completion in a broken one;
+    ``reader`` knows what it has read of the text before."""
 
     uri: str
     source: Source
@@ -51,6 +53,7 @@ class Sheet:
     checked: list[CheckedPlan] = field(default_factory=list)
     plans: list[CheckedPlan] = field(default_factory=list)
     session: EditorSession | None = None
+    reader: Rereader = field(default_factory=Rereader)
     fresh: bool = False
 
     def positions(self, encoding: str) -> Positions:
@@ -59,19 +62,23 @@ class Sheet:
 
 class Desk:
     """All open plans and the configurations that hold for them. ``complain`` tells a person what is wrong with a
-    configuration, once for each state of it."""
+    configuration, once for each state of it. ``roots`` are the folders of the workspace: the source of a plan's root is
+    looked up there, as the command line does in the current folder."""
 
     def __init__(self, models: Models, complain: Callable[[str], None]) -> None:
         self.models = models
         self.complain = complain
+        self.roots: list[str] = []
         self.sheets: dict[str, Sheet] = {}
-        self._sessions: dict[str | None, EditorSession] = {}
+        self._sessions: dict[tuple[str | None, str | None], EditorSession] = {}
         self._configs: dict[str, str | None] = {}
 
     def put(self, uri: str, path: str, text: str, version: int | None) -> Sheet:
         """Take in a text as it is now."""
         before = self.sheets.get(uri)
-        sheet = Sheet(uri, Source(path, text), version, plans=before.plans if before else [])
+        sheet = Sheet(uri, Source(path, text), version)
+        if before:
+            sheet.plans, sheet.session, sheet.reader = before.plans, before.session, before.reader
         self.sheets[uri] = sheet
         return sheet
 
@@ -90,7 +97,7 @@ class Desk:
         if not may_hold_plan(data):
             sheet.plans = []
             return sheet
-        document = read_document(source.path, data)
+        document = sheet.reader.read(source.path, source.text)
         sheet.source = document.source
         sheet.document = document
         if document.plans or (document.faults and is_about_plans(source.text)):
@@ -134,17 +141,28 @@ class Desk:
         if folder not in self._configs:
             found = find_config(Path(folder))
             self._configs[folder] = str(found) if found else None
-        config = self._configs[folder]
-        if config not in self._sessions:
-            self._sessions[config] = self._new(config)
-        return self._sessions[config]
+        key = (self._configs[folder], self._root(folder))
+        if key not in self._sessions:
+            self._sessions[key] = self._new(*key)
+        return self._sessions[key]
 
-    def _new(self, config: str | None) -> EditorSession:
+    def _root(self, folder: str) -> str | None:
+        """The innermost root that a folder lies in, else the first one."""
+        around = (r for r in self.roots if Path(folder).is_relative_to(r))
+        return max(around, key=len, default=self.roots[0] if self.roots else None)
+
+    def _new(self, config: str | None, root: str | None) -> EditorSession:
+        here = root or "."
         try:
             read = read_config(Path(config)) if config else Config()
-            session = EditorSession(Request(paths=(), config=read))
+            session = EditorSession(Request(paths=(), here=here, config=read))
         except HplintError as error:
-            self.complain(f"hplint: {error.message}{f' ({error.hint})' if error.hint else ''}")
-            session = EditorSession(Request(paths=(), config=Config()))
+            self.complain(f"hplint: {one_line(error)}")
+            session = EditorSession(Request(paths=(), here=here, config=Config()))
         session.models = self.models
         return session
+
+
+def one_line(error: HplintError) -> str:
+    """An error in one line."""
+    return f"{error.message} ({error.hint})" if error.hint else error.message

@@ -29,6 +29,7 @@ def diagnostic(found: Diagnostic, sheet: Sheet, encoding: str) -> types.Diagnost
         message=f"{text} ({found.topology_note})" if found.topology_note else text,
         severity=SEVERITIES[found.severity],
         code=found.code,
+        code_description=types.CodeDescription(found.url) if found.url else None,
         source="hplint",
         tags=[types.DiagnosticTag.Unnecessary] if found.code in _NEEDLESS else None,
         related_information=[

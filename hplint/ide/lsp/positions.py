@@ -1,9 +1,23 @@
 """Character offsets and the positions of the protocol: 0-based lines, columns in the units that the client counts."""
 
+from collections.abc import Iterable
+
 from lsprotocol import types
 
 from hplint.text.source import Source
 from hplint.text.span import Span
+
+
+def edited(text: str, changes: Iterable[types.TextDocumentContentChangeEvent], encoding: str) -> str:
+    """A text after changes that come one after the other, each of a range or of the whole."""
+    for change in changes:
+        if isinstance(change, types.TextDocumentContentChangePartial):
+            positions = Positions(Source("", text), encoding)
+            start, end = positions.offset(change.range.start), positions.offset(change.range.end)
+            text = text[:start] + change.text + text[max(start, end) :]
+        else:
+            text = change.text
+    return text
 
 
 class Positions:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -11,18 +12,21 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from hplint import __version__
+from hplint.errors import HplintError
 from hplint.ide.lsp.actions import FIX_ALL, KINDS, actions, resolve
 from hplint.ide.lsp.completion import completions
 from hplint.ide.lsp.definition import definitions
-from hplint.ide.lsp.desk import Desk, Sheet
+from hplint.ide.lsp.desk import Desk, Sheet, one_line
 from hplint.ide.lsp.diagnostics import diagnostics
 from hplint.ide.lsp.hover import hover
 from hplint.ide.lsp.models import Models
+from hplint.ide.lsp.positions import edited
+from hplint.ide.lsp.protocol import PlanProtocol
 
 PAUSE = 0.05
 """Seconds without a keystroke after which a text is checked."""
 WATCHED = ("**/pyproject.toml", "**/hplint.toml", "**/config.json", "**/*.py", "**/*.json")
-"""Files that plans are checked against."""
+"""Files that plans are checked against, accepted findings included."""
 PLANS = (".yaml", ".yml")
 """Files that are plans and nothing that others are checked against."""
 
@@ -31,25 +35,26 @@ class PlanServer(LanguageServer):
     """One server: the open plans, and what waits to be checked."""
 
     def __init__(self) -> None:
-        super().__init__("hplint", f"v{__version__}", text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        super().__init__("hplint", f"v{__version__}", types.TextDocumentSyncKind.Incremental, protocol_cls=PlanProtocol)
         self.desk = Desk(Models(False, self._begins, self._ends, self._untrusted), self._complain)
         self.waiting: dict[str, asyncio.TimerHandle] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
         self.begun: dict[str, Future[Any]] = {}
+        self.took: dict[str, float] = {}
+        """Seconds that the last check of a text took."""
+        self.is_over = False
+        """Whether the client has asked for the end."""
 
     @property
     def encoding(self) -> str:
         """The units in which the client counts columns."""
-        return (
-            str(self.server_capabilities.position_encoding or types.PositionEncodingKind.Utf16)
-            .rpartition(".")[2]
-            .lower()
-        )
+        return str(types.PositionEncodingKind(self.server_capabilities.position_encoding or "utf-16").value)
 
     def take(self, uri: str, text: str, version: int | None, pause: float = PAUSE) -> None:
-        """Take in a text and check it soon: keystrokes that follow at once are checked together."""
+        """Take in a text and check it soon: keystrokes that follow at once are checked together, those of a text that
+        takes long to check for longer."""
         self.desk.put(uri, path_of(uri), text, version)
-        self.later(uri, pause)
+        self.later(uri, max(pause, self.took.get(uri, 0)) if pause else 0)
 
     def later(self, uri: str, pause: float = PAUSE) -> None:
         """Check a text after a pause; a check that waits already is put off."""
@@ -65,13 +70,18 @@ class PlanServer(LanguageServer):
         sheet = self.desk.sheets.get(uri)
         if sheet is None:
             return
+        start = time.perf_counter()
         try:
             self.desk.check(sheet)
             found = diagnostics(sheet, self.encoding)
+        except HplintError as error:
+            self._complain(f"hplint: {one_line(error)}")
+            return
         except Exception as error:  # A fault of ours must not end the session of an editor.
             # What was found before stays: an empty list would say that all is well.
             self._complain(f"hplint: a fault of hplint itself: {type(error).__name__}: {error}")
             return
+        self.took[uri] = time.perf_counter() - start
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, sheet.version))
 
     def sheet(self, uri: str) -> Sheet | None:
@@ -127,9 +137,12 @@ def path_of(uri: str) -> str:
     return path[1:] if os.name == "nt" and path[2:3] == ":" else path
 
 
-def serve() -> None:
-    """Serve one client until it says exit."""
-    make_server().start_io()
+def serve() -> int:
+    """Serve one client until it says exit. The exit code is 0 if it asked for the end before, else 1, as the protocol
+    has it."""
+    server = make_server()
+    server.start_io()
+    return 0 if server.is_over else 1
 
 
 def make_server() -> PlanServer:
@@ -152,8 +165,9 @@ def _add_texts(server: PlanServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(params: types.DidChangeTextDocumentParams) -> None:
         uri = params.text_document.uri
-        # The whole text: how lines are counted in it is then our own affair.
-        server.take(uri, server.workspace.get_text_document(uri).source, params.text_document.version)
+        if sheet := server.desk.sheets.get(uri):
+            text = edited(sheet.source.text, params.content_changes, server.encoding)
+            server.take(uri, text, params.text_document.version)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def saved(params: types.DidSaveTextDocumentParams) -> None:
@@ -165,6 +179,7 @@ def _add_texts(server: PlanServer) -> None:
         uri = params.text_document.uri
         if handle := server.waiting.pop(uri, None):
             handle.cancel()
+        server.took.pop(uri, None)
         server.desk.drop(uri)
         server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
@@ -202,9 +217,13 @@ def _add_answers(server: PlanServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, triggers)
     async def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
-        sheet = server.sheet(params.text_document.uri)
+        uri = params.text_document.uri
+        sheet = server.desk.sheets.get(uri)
         if sheet is None or sheet.source.path.endswith(".py"):
             return []
+        if not sheet.plans:
+            # Else what was known before the last letters will do.
+            server.sheet(uri)
         offset = sheet.positions(server.encoding).offset(params.position)
         return completions(sheet, server.desk.known(sheet, offset), offset, server.encoding)
 
@@ -220,6 +239,20 @@ def _add_workspace(server: PlanServer) -> None:
     @server.feature(types.INITIALIZE)
     async def begin(params: types.InitializeParams) -> None:
         server.desk.models.trusted = _trusted(params.initialization_options)
+        roots = [f.uri for f in params.workspace_folders or ()] or [params.root_uri or ""]
+        server.desk.roots = [path_of(uri) for uri in roots if uri.startswith("file:")]
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    async def folders_changed(params: types.DidChangeWorkspaceFoldersParams) -> None:
+        gone = {path_of(f.uri) for f in params.event.removed}
+        kept = [r for r in server.desk.roots if r not in gone]
+        server.desk.roots = [*kept, *(path_of(f.uri) for f in params.event.added if f.uri.startswith("file:"))]
+        server.desk.forget()
+        server.again()
+
+    @server.feature(types.SHUTDOWN)
+    async def end(*_: Any) -> None:
+        server.is_over = True
 
     @server.feature(types.INITIALIZED)
     async def ready(_: types.InitializedParams) -> None:
