@@ -75,6 +75,26 @@ class Application:
     before: tuple[Earlier, ...] = ()
 
 
+class Carrier(NamedTuple):
+    """Where a ``tp_plan`` stands: this says what its keys count from, and what it is laid over.
+
+    ``section`` is tp, ep or pp. ``kind`` is one of
+
+    - ``config``: ``base_model_tp_plan`` of a config class or config.json; keys count from the base model;
+    - ``model``: ``_tp_plan`` of a model class; keys count from the modules of that class;
+    - ``argument``: ``tp_plan={…}``, a DistributedConfig, a serving tool's file; keys count from the whole model, and
+      the entries are laid over the plan that the model ships (an empty plan takes that away);
+    - ``builtin``: the plan that a model ships, as the library puts it together; keys count from the whole model.
+
+    ``owner`` is the class that has it, ``steps`` lead to the nested config that has it (``text_config``).
+    """
+
+    section: str = "tp"
+    kind: str = "argument"
+    owner: str | None = None
+    steps: tuple[str, ...] = ()
+
+
 @dataclass(slots=True)
 class StyleEntry:
     """One item of a plan of styles.
