@@ -17,7 +17,7 @@ try:  # hashlib would load OpenSSL: some ms on a path that takes few
 except ImportError:
     from hashlib import blake2b
 
-READING = 1
+READING = 2
 """To be raised with every change of what is read from a model into its tree."""
 _FORMAT = f"hplint-tree-cache {VERSION}.{READING}"
 _FOLDER = f"trees-{VERSION}.{READING}"

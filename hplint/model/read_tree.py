@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 from hplint.model.failure import ModelError
+from hplint.model.plan_owners import plan_owners
 from hplint.model.tree import ForwardParameter, ModuleClass, ModuleTree, Node, Tensor
 
 _KINDS = {
@@ -54,6 +55,7 @@ class _Reader:
             ties=_ties(self.model, self.aliases),
             config=_config(self.model),
             spec=self.spec,
+            owners=plan_owners(self.model),
         )
 
     def number_nodes(self) -> int:

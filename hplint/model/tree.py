@@ -83,6 +83,25 @@ class Module(NamedTuple):
         return {k: _layer_number(v, numbers) if isinstance(v, str) else v for k, v in ints.items()}
 
 
+class PlanOwner(NamedTuple):
+    """A model of the transformers library inside the tree (the root, its base model, a vision tower), with the plans
+    that it ships.
+
+    ``classes`` and ``configs`` are the short names of its class and of its config's class with their bases, the class
+    itself first. ``is_base``: it is a base model, which takes the plans of its config. ``embeds``: it has an
+    nn.Embedding ``embed_tokens``. ``own`` (of the class) and ``base`` (of the config) map tp, ep, pp to plans.
+    """
+
+    fqn: str
+    classes: tuple[str, ...]
+    configs: tuple[str, ...]
+    model_type: str
+    is_base: bool
+    embeds: bool
+    own: Mapping[str, Mapping[str, Any]]
+    base: Mapping[str, Mapping[str, Any]]
+
+
 class ModuleTree:
     """Modules, classes, parameters, signatures and configuration of one model.
 
@@ -90,7 +109,7 @@ class ModuleTree:
     ``aliases`` maps the further names of shared modules to the FQN under which ``modules`` has them. ``ties`` are
     groups of full parameter names that are one tensor, the first-seen name first. ``config`` holds the plain values
     of the model's config (nested mappings kept), empty for models without one. In ``nodes`` children come before
-    their parents.
+    their parents. ``owners`` are the models of the transformers library in it, in module order.
     """
 
     def __init__(
@@ -103,6 +122,7 @@ class ModuleTree:
         ties: tuple[tuple[str, ...], ...],
         config: Mapping[str, Any],
         spec: str = "",
+        owners: tuple[PlanOwner, ...] = (),
     ) -> None:
         self.classes = classes
         self.nodes = nodes
@@ -111,6 +131,7 @@ class ModuleTree:
         self.ties = ties
         self.config = config
         self.spec = spec
+        self.owners = owners
 
     @cached_property
     def modules(self) -> dict[str, Module]:
@@ -179,6 +200,7 @@ class ModuleTree:
             "root": self.root,
             "aliases": dict(self.aliases),
             "ties": [list(t) for t in self.ties],
+            "owners": [list(o) for o in self.owners],
         }
 
     @classmethod
@@ -200,6 +222,7 @@ class ModuleTree:
                 ties=tuple(tuple(t) for t in data["ties"]),
                 config=data["config"],
                 spec=data["spec"],
+                owners=tuple(_owner(*o) for o in data.get("owners", ())),
             )
             tree._validate()
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -224,6 +247,11 @@ class ModuleTree:
             raise IndexError(f"no node {self.root}")
         if not all(isinstance(m, dict) for m in (self.aliases, self.config)) or not isinstance(self.spec, str):
             raise TypeError("aliases, config and spec")
+
+
+def _owner(fqn: str, classes: Any, configs: Any, kind: str, is_base: bool, embeds: bool, *plans: Any) -> PlanOwner:
+    own, base = ({s: dict(plan) for s, plan in sections.items()} for sections in plans)
+    return PlanOwner(fqn, tuple(classes), tuple(configs), kind, is_base, embeds, own, base)
 
 
 def _layer_number(text: str, numbers: list[int]) -> int:

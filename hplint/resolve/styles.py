@@ -13,7 +13,11 @@ class ResolvedStyles:
     """``hits`` maps an entry's index to the modules (in ``tp_plan``s: or parameters) that its key names, in module
     order; ``by_module`` a module to the entries that hit it, in order of application. ``unmatched`` are the entries
     that name nothing; entries whose key cannot be read are in none of them. ``roots`` maps an entry's index to the
-    modules that its key counts from; ``guessed`` holds the entries whose root the file does not tell."""
+    modules that its key counts from; ``guessed`` holds the entries whose root the file does not tell.
+
+    ``winners`` maps a module or parameter to the entry that counts: a rule of a parameter comes before that of its
+    module. ``beside`` are entries that the model ships and that count together with the plan's own; they have no place
+    in a file."""
 
     hits: dict[int, tuple[str, ...]] = field(default_factory=dict)
     by_module: dict[str, tuple[StyleEntry, ...]] = field(default_factory=dict)
@@ -21,6 +25,7 @@ class ResolvedStyles:
     unmatched: tuple[StyleEntry, ...] = ()
     roots: dict[int, tuple[str, ...]] = field(default_factory=dict)
     guessed: frozenset[int] = frozenset()
+    beside: tuple[StyleEntry, ...] = ()
 
 
 def resolve_styles(plan: Plan, tree: ModuleTree, topology: Topology) -> ResolvedStyles:
