@@ -3,7 +3,7 @@
 Runs in the child process alone: it looks at live modules.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from torch import nn
@@ -13,18 +13,17 @@ from hplint.model.tree import PlanOwner
 SECTIONS = ("tp", "ep", "pp")
 
 
-def plan_owners(model: nn.Module) -> tuple[PlanOwner, ...]:
-    """The models of the library inside ``model``, in module order; none for models that are not the library's."""
-    return tuple(_owner(fqn, m) for fqn, m in model.named_modules() if _is_of_library(m)) if _uses(model) else ()
-
-
-def _uses(model: nn.Module) -> bool:
-    return any(c.__module__.partition(".")[0] == "transformers" for m in model.modules() for c in type(m).__mro__)
-
-
-def _is_of_library(module: nn.Module) -> bool:
-    """Whether it derives from the library's PreTrainedModel, of whatever version."""
-    return any(c.__name__ == "PreTrainedModel" for c in type(module).__mro__) and hasattr(module, "config")
+def plan_owners(modules: Iterable[tuple[str, nn.Module]]) -> tuple[PlanOwner, ...]:
+    """The models of the library among modules and their FQNs, in the same order."""
+    of_library: dict[type, bool] = {}
+    found = []
+    for fqn, module in modules:
+        cls = type(module)
+        if cls not in of_library:
+            of_library[cls] = any(c.__name__ == "PreTrainedModel" for c in cls.__mro__)
+        if of_library[cls] and hasattr(module, "config"):
+            found.append(_owner(fqn, module))
+    return tuple(found)
 
 
 def _owner(fqn: str, module: nn.Module) -> PlanOwner:

@@ -41,6 +41,8 @@ class _Reader:
         self.nodes: dict[tuple[Any, ...], int] = {}
         self.modules: dict[int, str] = {}
         """Identity -> first FQN, in the order of named_modules()."""
+        self.live: dict[str, nn.Module] = {}
+        """The same modules by that FQN."""
         self.aliases: dict[str, nn.Module] = {}
         self.class_of: dict[type, int] = {}
         self.class_ints: dict[type, dict[str, int]] = {}
@@ -55,7 +57,7 @@ class _Reader:
             ties=_ties(self.model, self.aliases),
             config=_config(self.model),
             spec=self.spec,
-            owners=plan_owners(self.model),
+            owners=plan_owners(self.live.items()),
         )
 
     def number_nodes(self) -> int:
@@ -75,6 +77,7 @@ class _Reader:
                 self.aliases[fqn] = module
                 continue
             self.modules[id(module)] = fqn
+            self.live[fqn] = module
             stack.append((fqn, module, True))
             children[fqn] = []
             below = [(f"{fqn}.{name}" if fqn else name, child, False) for name, child in _children(module)]
