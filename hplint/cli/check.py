@@ -5,18 +5,29 @@ from typing import Any
 
 import click
 
-from hplint.cli.options import accept_options, apply_options, color_option, fix_options, option, run_options
+from hplint.cli.options import (
+    accept_options,
+    apply_options,
+    color_option,
+    fix_options,
+    option,
+    plan_option,
+    run_options,
+)
 from hplint.config.options import BY_NAME
 
 FORMATS = BY_NAME["output-format"].kind.split("|")
 APPLYING = ("verify", "dry_run", "batch", "nproc", "mode", "inputs", "applier", "seed", "time_limit")
 """Options that say how to apply."""
+CHANGING = ("fix", "diff", "add_ignore", "show_files")
+"""Options that are about files."""
 
 
 @click.command(short_help="Check plans.")
 @click.argument("paths", nargs=-1)
 @click.option("--stdin-filename", metavar="NAME", help="The name of the text that is read from -.")
 @run_options
+@plan_option
 @option("select")
 @option("ignore")
 @option("extend-select")
@@ -56,6 +67,7 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
         from hplint.cli.watch import watch
 
         return watch(paths or (".",), stdin_filename, given)
+    _refuse_alone(given)
     from hplint.cli.request import request
     from hplint.cli.status import WRONG_REQUEST, exit_code
     from hplint.cli.telling import tell
@@ -63,13 +75,7 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
     from hplint.report.formats import choose_outputs
     from hplint.report.writer import Writer
 
-    alone = next((n for n in APPLYING if given[n] is not None and given[n] is not False), None)
-    if alone and not given["apply"]:
-        from hplint.errors import RequestError
-
-        name = alone.replace("_", "-")
-        raise RequestError(f"--{name} says how to apply a plan, but --apply is not given", "add --apply")
-    asked = request(paths or (".",), given, stdin_filename)
+    asked = request(paths or (() if given["tp_plan"] else (".",)), given, stdin_filename)
     writer = Writer(sys.stdout, given["color"])
     if given["show_files"] and not given["apply"]:
         from hplint.lint.collect import collect
@@ -104,3 +110,17 @@ def check(paths: tuple[str, ...], stdin_filename: str | None, **given: Any) -> i
     run = lint(asked)
     tell(run, wishes, writer, errors)
     return exit_code(run, fail_on, given["exit_zero"])
+
+
+def _refuse_alone(given: dict[str, Any]) -> None:
+    """Raise RequestError for options that mean nothing without another one, or beside it."""
+    from hplint.errors import RequestError
+
+    alone = next((n for n in APPLYING if given[n] is not None and given[n] is not False), None)
+    if alone and not given["apply"]:
+        name = alone.replace("_", "-")
+        raise RequestError(f"--{name} says how to apply a plan, but --apply is not given", "add --apply")
+    changing = next((n for n in CHANGING if given[n]), None)
+    if changing and given["tp_plan"]:
+        name = changing.replace("_", "-")
+        raise RequestError(f"--{name} changes files, and the plan of --tp-plan builtin stands in none")

@@ -59,6 +59,15 @@ def run_options(function: Function) -> Function:
     return _all(function, [*(option(n) for n in names), source_options])
 
 
+def plan_option(function: Function) -> Function:
+    """Plans that stand in no file."""
+    return click.option(
+        "--tp-plan",
+        type=click.Choice(["builtin"]),
+        help="Check the plan that the model itself ships.",
+    )(function)
+
+
 def source_options(function: Function) -> Function:
     """Where sources and settings come from, and how models are built."""
     return _all(

@@ -5,17 +5,18 @@ from typing import Any
 
 import click
 
-from hplint.cli.options import color_option, option, run_options
+from hplint.cli.options import color_option, option, plan_option, run_options
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True)
+@click.argument("paths", nargs=-1)
 @click.option("-o", "--output", metavar="FILE", required=True, help="Where the page goes; - is the standard output.")
 @click.option(
     "--batch", type=click.IntRange(min=1), default=1, metavar="N", help="Sequences of one data-parallel rank."
 )
 @click.option("--stdin-filename", metavar="NAME", help="The name of the text that is read from -.")
 @run_options
+@plan_option
 @option("select")
 @option("ignore")
 @option("extend-select")
@@ -39,6 +40,8 @@ def report(paths: tuple[str, ...], output: str, batch: int, stdin_filename: str 
     from hplint.report.summary import summary
     from hplint.report.writer import Writer, refuse_unwritable, write_file
 
+    if not paths and not given["tp_plan"]:
+        raise RequestError("PATHS is missing", "name plans, or add --tp-plan builtin; hplint report --help tells more")
     if output != "-":
         refuse_unwritable(output)
     asked = request(paths, given, stdin_filename)

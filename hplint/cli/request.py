@@ -42,6 +42,7 @@ def request(paths: tuple[str, ...], given: dict[str, Any], stdin_filename: str |
         severity=given.get("severity", ()),
         baseline=_baseline(given),
         skip_planless=bool(given.get("skip_planless")),
+        shipped=given.get("tp_plan") is not None,
         config=_config(paths, given, stdin_filename),
         use_cache=not given["no_cache"],
         build_timeout=given["build_timeout"],

@@ -45,6 +45,8 @@ class Request:
     """The file of accepted findings; None: what the configuration says; "": none."""
     skip_planless: bool = False
     """Named files that hold no plan are passed over instead of being a wrong request."""
+    shipped: bool = False
+    """Whether the plan that the model itself ships is checked too."""
     config: "Config | None" = None
     use_cache: bool = True
     build_timeout: float | None = None

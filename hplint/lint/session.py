@@ -37,10 +37,11 @@ def lint(request: Request) -> Run:
     """Check everything that the request names. Raises RequestError where the request itself is wrong."""
     session = Session(request)
     collected = collect(request.paths, request.stdin, request.stdin_filename, request.skip_planless)
-    examined = [session.examine(document) for document in collected.documents]
+    documents = [*collected.documents, *([session.shipped()] if request.shipped else [])]
+    examined = [session.examine(document) for document in documents]
     session.note_stale()
     return Run(
-        files=len(collected.documents),
+        files=len(documents),
         diagnostics=tuple(d for e in examined for d in e.diagnostics),
         plans=tuple(p for e in examined for p in e.plans),
         notes=tuple(session.notes),
@@ -189,6 +190,15 @@ class Session:
             self.trees[key] = self.load(choice, pairing.src)
         found = self.trees[key]
         return (found, ()) if isinstance(found, ModuleTree) else (None, (unavailable(choice, found),))
+
+    def shipped(self) -> Document:
+        """The plan that the model itself ships. Raises RequestError where there is no such model or plan."""
+        from hplint.lint.shipped_document import choice_for, shipped_for
+
+        choice = choice_for(self.request)
+        tree = load_model(choice.spec, self.request)
+        self.trees[choice.spec, choice.base, ()] = tree
+        return shipped_for(self.request, tree)
 
     def load(self, choice: ModelChoice, src: tuple[str, ...]) -> "ModuleTree | ModelError":
         """The tree that a choice names, or why it cannot be had. Raises SpecError for a request that names nothing."""
