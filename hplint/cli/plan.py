@@ -29,7 +29,7 @@ def show(file: str | None, stdin_filename: str | None, form: str, **given: Any) 
     from hplint.report.writer import Writer
 
     if file is None and not given["tp_plan"]:
-        raise RequestError("FILE is missing", "name a plan, or add --tp-plan builtin; hplint plan show --help tells more")
+        raise RequestError("FILE is missing", "name a plan, or add --tp-plan builtin; see hplint plan show --help")
     run = lint(request((file,) if file else (), given, stdin_filename))
     deliver_plan(run, form, Writer(sys.stdout, given["color"]), Writer(sys.stderr, given["color"]))
     return exit_code(run, "error")

@@ -41,7 +41,7 @@ def report(paths: tuple[str, ...], output: str, batch: int, stdin_filename: str 
     from hplint.report.writer import Writer, refuse_unwritable, write_file
 
     if not paths and not given["tp_plan"]:
-        raise RequestError("PATHS is missing", "name plans, or add --tp-plan builtin; hplint report --help tells more")
+        raise RequestError("PATHS is missing", "name plans, or add --tp-plan builtin; see hplint report --help")
     if output != "-":
         refuse_unwritable(output)
     asked = request(paths, given, stdin_filename)
