@@ -78,6 +78,7 @@ from hplint.resolve.torch_layouts import (
     is_embedding,
     is_linear,
     is_local,
+    ties_again,
 )
 from hplint.resolve.torch_layouts import input_layout as style_input
 from hplint.resolve.torch_layouts import output_layout as style_output
@@ -231,6 +232,7 @@ __all__ = [
     "style_coverage",
     "style_input",
     "style_output",
+    "ties_again",
     "unknown_inputs",
     "wrapper_names",
 ]  # fmt: skip

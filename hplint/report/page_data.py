@@ -98,12 +98,15 @@ def _styles(checked: CheckedPlan, tree: ModuleTree, told: Told) -> dict[str, Any
 
     contracts: dict[str, list[str]] = {}
     for fqn, style in styles_json(checked.plan, tree, checked.topology)["styles"].items():
+        if fqn not in tree.modules:
+            continue  # A parameter with a style of its own: the tree shows its bytes.
+        line = style["keys"][-1]["line"]
         contract = EMPTY_CONTRACT | {
             "kind": style["style"] or "unread",
             "mode": "style",
             "params": style["params"],
             "set": style["arguments"],
-            "lines": dict.fromkeys(("params", *style["arguments"]), style["keys"][-1]["line"]),
+            "lines": dict.fromkeys(("params", *style["arguments"]), line) if line else {},
         }
         contracts.setdefault(json.dumps(contract), []).append(fqn)
     held = style_memory(checked.plan, tree, checked.topology)

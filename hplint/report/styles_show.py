@@ -46,7 +46,7 @@ def _words(module: dict[str, Any]) -> str:
     given = ", ".join(f"{name}={_spelled(value)}" for name, value in module["arguments"].items())
     name = module["style"] or "a style that cannot be read"
     base = f", a {module['base']}" if module["base"] else ""
-    places = ", ".join(f"line {key['line']}" for key in module["keys"])
+    places = ", ".join(f"line {k['line']}" if k["line"] else "shipped with the model" for k in module["keys"])
     return f"{name}({given}){base}; {places}" if given else f"{name}{base}; {places}"
 
 
@@ -65,11 +65,12 @@ def _layouts(module: dict[str, Any]) -> Iterator[str]:
 
 def _coverage(found: dict[str, Any], style: Style) -> Iterator[str]:
     if found["bytes_per_rank"] is not None:
-        yield f"{found['bytes']:,} bytes of parameters: {found['bytes_per_rank']:,} on each rank"
+        yield f"{found['bytes']:,} bytes of parameters: {found['bytes_per_rank']:,} on the rank that holds most"
     part = 100 * found["cut_bytes"] // found["weight_bytes"] if found["weight_bytes"] else 0
     yield f"{part} % of the bytes in weights are cut"
     for item in found["uncovered"][:MOST]:
-        yield f"  whole on every rank: {printable(item['name'], style)} ({item['bytes']:,} bytes)"
+        many = f", {item['count']} of them" if item["count"] > 1 else ""
+        yield f"  whole on every rank: {printable(item['name'], style)} ({item['bytes']:,} bytes{many})"
     if len(found["uncovered"]) > MOST:
         yield f"  and {len(found['uncovered']) - MOST} more"
     for item in found["odd_layers"]:

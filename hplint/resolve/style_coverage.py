@@ -1,73 +1,63 @@
 """How much of a model a plan of styles cuts: bytes per rank with and without it, and what it leaves whole."""
 
 from dataclasses import dataclass, field
-from math import prod
+from typing import NamedTuple
 
-from hplint.model.tree import Module, ModuleTree
+from hplint.model.tree import ModuleTree
 from hplint.plan.plan import Plan
-from hplint.plan.style import TORCH, Style
+from hplint.resolve.style_cuts import style_cuts
+from hplint.resolve.style_memory import held
 from hplint.resolve.styles import ResolvedStyles
-from hplint.resolve.torch_layouts import cut_dims
+from hplint.resolve.topology import Topology
 
-_BYTES = {
-    "float64": 8, "int64": 8, "complex64": 8, "float32": 4, "int32": 4, "bfloat16": 2, "float16": 2, "int16": 2,
-}  # fmt: skip
+
+class Gap(NamedTuple):
+    """Weights that no entry cuts, equal ones of several layers under one name with ``*``: how many they are, and their
+    bytes together."""
+
+    name: str
+    bytes: int
+    times: int
 
 
 @dataclass(slots=True)
 class StyleCoverage:
-    """Bytes of parameters: ``whole`` on one rank without the plan, ``per_rank`` with it; ``weights`` of tensors with
-    two dims or more, ``cut`` those of them that the plan cuts. ``largest`` are weights without a rule, equal ones of
-    several layers under one name with ``*`` and their bytes together. ``odd`` are layers of which parts stay whole that
-    are cut in most layers beside them."""
+    """Bytes of parameters: ``whole`` on one rank without the plan, ``per_rank`` with it on the rank that holds most;
+    ``weights`` of tensors with two dims or more, ``cut`` those of them that the plan cuts. ``largest`` are weights
+    without a rule that cuts them. ``odd`` are layers of which parts stay whole that are cut in most layers beside
+    them. ``unsized`` are axes that cut and whose sizes are not known: they count as size 1."""
 
     whole: int = 0
     per_rank: int = 0
     weights: int = 0
     cut: int = 0
-    largest: list[tuple[str, int]] = field(default_factory=list)
+    largest: list[Gap] = field(default_factory=list)
     odd: list[tuple[str, list[str]]] = field(default_factory=list)
+    unsized: tuple[str, ...] = ()
 
 
-def cuts(plan: Plan, style: Style, module: Module) -> dict[str, int]:
-    """The parameters that a style cuts and along which dim, as the plan's dialect has it."""
-    if plan.dialect == TORCH:
-        return cut_dims(style, module)
-    from hplint.resolve.tp_plan_layouts import cut_dims as cut_by_word
-
-    return cut_by_word(style, module)
-
-
-def style_coverage(plan: Plan, tree: ModuleTree, resolved: ResolvedStyles, size: int) -> StyleCoverage:
+def style_coverage(plan: Plan, tree: ModuleTree, resolved: ResolvedStyles, topology: Topology) -> StyleCoverage:
     """Count over all parameters; a tensor with several names counts once. What other runs of the same code cut is no
     gap."""
-    found = StyleCoverage()
-    again = {name for group in tree.ties for name in group[1:]}
-    elsewhere = {fqn for e in plan.other_styles if e.style for fqn in resolved.hits.get(e.index, ())}
-    gaps: dict[str, int] = {}
+    cuts = list(style_cuts(plan, tree, resolved))
+    memory = held(plan, tree, topology, cuts)
+    sizes = {p.name: p.whole for p in memory.parameters}
+    found = StyleCoverage(memory.whole, memory.local, unsized=memory.unsized)
+    gaps: dict[str, Gap] = {}
     layers: dict[tuple[str, str], dict[str, bool]] = {}
-    for fqn, module in tree.modules.items():
-        entry = resolved.winners.get(fqn)
-        cut = cuts(plan, entry.style, module) if entry and entry.style else {}
-        unread = fqn in elsewhere or (entry is not None and entry.style is None)
-        for name, tensor in module.parameters.items():
-            full = f"{fqn}.{name}" if fqn else name
-            if full in again:
-                continue
-            count = prod(tensor.shape) * _BYTES.get(tensor.dtype, 1)
-            is_cut = name in cut or unread
-            found.whole += count
-            found.per_rank += count // size if is_cut else count
-            if len(tensor.shape) < 2:
-                continue
-            found.weights += count
-            found.cut += count if is_cut else 0
-            generic, layer, rest = _layer(full)
-            if not is_cut:
-                gaps[generic] = gaps.get(generic, 0) + count
-            if layer:
-                layers.setdefault((generic, rest), {})[layer] = is_cut
-    found.largest = sorted(gaps.items(), key=lambda g: (-g[1], g[0]))
+    for cut in cuts:
+        count = sizes.get(cut.name)
+        if count is None or len(cut.tensor.shape) < 2:
+            continue
+        found.weights += count
+        found.cut += count if cut.is_cut else 0
+        generic, layer, rest = _layer(cut.name)
+        if not cut.is_cut:
+            before = gaps.get(generic, Gap(generic, 0, 0))
+            gaps[generic] = Gap(generic, before.bytes + count, before.times + 1)
+        if layer:
+            layers.setdefault((generic, rest), {})[layer] = cut.is_cut
+    found.largest = sorted(gaps.values(), key=lambda g: (-g.bytes, g.name))
     found.odd = _odd(layers)
     return found
 

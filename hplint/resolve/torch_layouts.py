@@ -1,7 +1,5 @@
 """What PyTorch's styles do to a module: how they cut its parameters, and the layouts at its entry and exit."""
 
-from collections.abc import Iterator
-
 from hplint.model.tree import Module
 from hplint.plan.entry import UNKNOWN
 from hplint.plan.placement import REPLICATE, Placement, shard
@@ -13,6 +11,7 @@ COLWISE, ROWWISE, SEQUENCE = "ColwiseParallel", "RowwiseParallel", "SequencePara
 PREPARING = ("PrepareModuleInput", "PrepareModuleOutput", "PrepareModuleInputOutput")
 KNOWN = (COLWISE, ROWWISE, SEQUENCE, *PREPARING)
 LAST = shard(-1)
+_RETYING = ("tie_weights(", ".weight = ")
 
 
 def is_linear(module: Module) -> bool:
@@ -69,8 +68,6 @@ def is_local(style: Style) -> bool | None:
     return None if given.value is UNKNOWN else bool(given.value)
 
 
-def layouts(style: Style, module: Module) -> Iterator[tuple[str, str]]:
-    """Name and layout of every parameter of the module itself, as people read it."""
-    cut = cut_dims(style, module)
-    for name in module.parameters:
-        yield name, str(shard(cut[name])) if name in cut else str(REPLICATE)
+def ties_again(text: str) -> bool:
+    """Whether a file ties weights itself, after a plan has parted them for all one can tell."""
+    return any(words in text for words in _RETYING)

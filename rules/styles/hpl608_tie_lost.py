@@ -2,12 +2,9 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, Related, StyleEntry, cut_dims, on_styles, quote
+from hplint.rule import Case, Finding, Related, StyleEntry, cut_dims, on_styles, quote, ties_again
 
 RULE = on_styles("HPL608", "tie-lost", "warning", "torch")
-
-RETYING = ("tie_weights(", ".weight = ")
-"""What a file writes that ties weights again."""
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -19,7 +16,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         dims = {dim for _, _, dim in cut}
         whole = len({name for name, _, _ in cut}) == len(group)
-        if whole and len(dims) == 1 and any(words in case.plan.source.text for words in RETYING):
+        if whole and len(dims) == 1 and ties_again(case.plan.source.text):
             continue  # Both sides agree and the file ties them again.
         name, entry, _ = cut[-1]
         others = [n for n in group if n != name]

@@ -16,7 +16,7 @@ def check(case: Case) -> Iterator[Finding]:
         return
     if case.styles.unmatched or any(e.key is None or e.style is None for e in case.plan.styles):
         return  # What is whole may be whole for that reason alone.
-    found = style_coverage(case.plan, case.tree, case.styles, size)
+    found = style_coverage(case.plan, case.tree, case.styles, case.topology)
     if found.odd:
         fqn, others = found.odd[0]
         also = f" and {plural(len(found.odd) - 1, 'other layer')}" if len(found.odd) > 1 else ""
@@ -39,7 +39,7 @@ def _worded(found: StyleCoverage, size: int) -> str:
 
 
 def _largest(found: StyleCoverage) -> str:
-    return ", ".join(f"{quote(name)} ({_bytes(size)})" for name, size in found.largest[:4])
+    return ", ".join(f"{quote(gap.name)} ({_bytes(gap.bytes)})" for gap in found.largest[:4])
 
 
 def _bytes(count: int) -> str:
