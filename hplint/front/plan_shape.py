@@ -13,8 +13,14 @@ _TELLING = frozenset(ENTRY_KEYS) - {"match", "when", "params", "out_names", "is_
 
 def is_about_plans(text: str) -> bool:
     """Whether a text that cannot be read was most likely meant as a plan: it has words that no other file has."""
-    words = (PLAN_OVERRIDES, "ModuleShardingSpec", "parallelize_module", "base_model_tp_plan", *sorted(_TELLING))
-    return re.search(rf"\b(?:{'|'.join(words)})\b|# *hplint:", text) is not None
+    words = (PLAN_OVERRIDES, "ModuleShardingSpec", "parallelize_module", *sorted(_TELLING))
+    return re.search(rf"\b(?:{'|'.join(words)}|(?:base_model)?_?(?:tp|ep|pp)_plan)\b|# *hplint:", text) is not None
+
+
+def may_hold_tp_plan(text: str) -> bool:
+    """Whether a text may give a ``tp_plan``, ``base_model_ep_plan`` or the like: a quick look. JSON may spell letters
+    as escapes."""
+    return "p_plan" in text or "\\u00" in text
 
 
 def is_entry_list(node: Sequence) -> bool:

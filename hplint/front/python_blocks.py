@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from hplint.front import python_builtins, python_eval, python_operators, torch_making
+from hplint.front import python_builtins, python_eval, python_operators, torch_making, tp_plan_claims
 from hplint.front.python_machine import DEPTH, LOOP, Machine
 from hplint.front.python_scope import Scope, absolute
 from hplint.front.python_values import (
@@ -248,8 +248,10 @@ def _class(m: Machine, node: ast.ClassDef, scope: Scope) -> int:
     block(m, node.body, members)
     is_enum = bool(bases & _ENUMS)
     path = ".".join(part for part in (_path(scope), node.name) if part)
-    style = torch_making.base_style([python_eval.value(m, base, scope) for base in node.bases])
-    found = ClassValue(path, m.places.defined(node), members, is_enum, style)
+    origins = [python_eval.value(m, base, scope) for base in node.bases]
+    style = torch_making.base_style(origins)
+    found = ClassValue(path, m.places.defined(node), members, is_enum, style, origins)
+    m.classes[id(members)] = found
     if is_enum and "StrEnum" not in bases and "str" not in bases:
         for name, value in members.names.items():
             if isinstance(value, Const) and isinstance(value.value, str):
@@ -264,6 +266,8 @@ def _return(m: Machine, node: ast.Return, scope: Scope) -> int:
     home = scope.function
     if isinstance(found, Table) and found.name is None and home.title:
         found.name, found.anchor = home.title, home.place
+    if isinstance(found, Table):
+        tp_plan_claims.note_returned(m, home, found)
     m.result = found
     return LEAVE
 

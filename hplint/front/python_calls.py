@@ -2,7 +2,15 @@
 
 import ast
 
-from hplint.front import python_blocks, python_builtins, python_eval, python_methods, torch_making, torch_paths
+from hplint.front import (
+    python_blocks,
+    python_builtins,
+    python_eval,
+    python_methods,
+    torch_making,
+    torch_paths,
+    tp_plan_claims,
+)
 from hplint.front.python_machine import Machine
 from hplint.front.python_making import MAKERS
 from hplint.front.python_scope import PLAN_WORDS, ROOTS, SPEC, Scope
@@ -20,10 +28,12 @@ from hplint.front.python_values import (
     Unknown,
     Value,
 )
+from hplint.front.tp_plan_words import CONFIG
 from hplint.text.near import one_near
 from hplint.text.span import Span
 
 PLAN_ARGUMENT = "plan_overrides"
+_FIELDS = frozenset(("field", "Field", "attrib"))
 
 
 def call(m: Machine, node: ast.Call, scope: Scope) -> Value:
@@ -31,6 +41,7 @@ def call(m: Machine, node: ast.Call, scope: Scope) -> Value:
     function = python_eval.value(m, node.func, scope)
     arguments = _arguments(m, node, scope)
     _hand_over(m, function, arguments)
+    tp_plan_claims.note_call(m, scope, function, arguments)
     if isinstance(function, Method) and isinstance(function.owner, Unknown):
         function = function.owner
     made: Value | None = None
@@ -162,6 +173,12 @@ def _write_elsewhere(m: Machine, node: ast.Attribute, arguments: Arguments, scop
 
 def _reference(m: Machine, function: Reference, arguments: Arguments, span: Span) -> Value:
     module, _, word = function.path.rpartition(".")
+    if function.path == "builtins.AttributeError":
+        return function
+    if word == CONFIG:
+        return tp_plan_claims.make_config(m, arguments, span)
+    if word in _FIELDS and (given := _default(m, arguments, span)) is not None:
+        return given
     if module == "builtins" or function.path in python_builtins.LIBRARY:
         return python_builtins.call(m, function.path, arguments, span)
     if (made := torch_making.call(m, function, arguments, span)) is not None:
@@ -181,6 +198,14 @@ def _reference(m: Machine, function: Reference, arguments: Arguments, span: Span
     if not function.found:
         return Unknown(span, f"`{word}` is not defined in this file")
     return Unknown(span, f"`{word}` comes from another module and is called only at run time")
+
+
+def _default(m: Machine, arguments: Arguments, span: Span) -> Value | None:
+    """The dict that a field of a dataclass begins with."""
+    made = arguments.keywords.get("default") or arguments.keywords.get("default_factory")
+    if isinstance(made, Function):
+        made = apply(m, made, Arguments(), span)
+    return made if isinstance(made, Table) else None
 
 
 def _replaced(arguments: Arguments, span: Span) -> Value:

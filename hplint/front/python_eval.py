@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hplint.front import python_calls, python_operators, torch_making, torch_paths
+from hplint.front import python_calls, python_operators, torch_making, torch_paths, tp_plan_claims
 from hplint.front.python_bound import undefined
 from hplint.front.python_machine import DEPTH, LOOP, Machine
 from hplint.front.python_scope import PLAN_WORDS, Scope, axis_shorthand
@@ -22,13 +22,14 @@ from hplint.front.python_values import (
     Value,
     truth,
 )
+from hplint.front.tp_plan_words import CARRIERS
 from hplint.text.span import Span
 
 BUILTINS = frozenset((
     "range", "len", "list", "tuple", "set", "frozenset", "sorted", "reversed", "enumerate", "zip", "dict", "str", "int",
-    "bool", "float", "min", "max", "sum", "any", "all", "abs", "repr", "iter", "getattr",
+    "bool", "float", "min", "max", "sum", "any", "all", "abs", "repr", "iter", "getattr", "setattr", "AttributeError",
 ))  # fmt: skip
-"""Builtin functions that can be evaluated."""
+"""Builtin functions that are known."""
 
 
 def value(m: Machine, node: ast.expr, scope: Scope) -> Value:
@@ -85,6 +86,8 @@ def assign(m: Machine, target: ast.expr, given: Value, scope: Scope, assumed: bo
         case ast.Name():
             scope.bind(target.id, given, assumed)
             _christen(given, target.id, m.places.span(target))
+            if scope.kind == "class" and target.id in CARRIERS:
+                tp_plan_claims.note_member(m, scope, target.id, m.places.span(target), given)
         case ast.Tuple() | ast.List():
             _unpack(m, target, given, scope, assumed)
         case ast.Starred():
@@ -101,14 +104,18 @@ def assign(m: Machine, target: ast.expr, given: Value, scope: Scope, assumed: bo
 def as_table(m: Machine, node: ast.expr, owner: Value, given: Value, scope: Scope) -> Value:
     """The dict that something is written to. A dict that came from elsewhere (a parameter, an attribute) becomes one
     of which only the new items are known, once a part of a plan is written to it."""
-    holds = isinstance(given, Spec) or (isinstance(given, Table) and given.holds_specs)
     name = dotted(node)
-    if not isinstance(owner, Unknown) or not holds or name is None:
+    if not isinstance(owner, Unknown) or name is None:
+        return owner
+    holds = isinstance(given, Spec) or (isinstance(given, Table) and given.holds_specs)
+    if not holds and not tp_plan_claims.may_write(name, given):
         return owner
     table = m.new_table(m.places.span(node))
     table.put(owner, Unknown(owner.span, owner.reason))
     _christen(table, name, m.places.span(node))
     scope.bind(name, table)
+    if isinstance(node, ast.Attribute) and node.attr in CARRIERS:
+        _note_attribute(m, node, None, table, scope)
     return table
 
 
@@ -170,7 +177,16 @@ def _assign_attribute(m: Machine, target: ast.Attribute, given: Value, scope: Sc
         case _:
             if (name := dotted(target)) is not None:
                 scope.bind(name, given)
+    if target.attr in CARRIERS:
+        _note_attribute(m, target, owner, given, scope)
     _christen(given, target.attr, Span(span.end - len(target.attr), span.end))
+
+
+def _note_attribute(m: Machine, node: ast.Attribute, owner: Value | None, given: Value, scope: Scope) -> None:
+    end = m.places.span(node).end
+    place = Span(end - len(node.attr), end)
+    owner = value(m, node.value, scope) if owner is None else owner
+    tp_plan_claims.note_attribute(m, scope, dotted(node.value), owner, node.attr, place, given)
 
 
 def _constant(m: Machine, node: ast.Constant, scope: Scope) -> Value:
@@ -218,6 +234,10 @@ def _attribute(m: Machine, node: ast.Attribute, scope: Scope) -> Value:
     if name is not None and (stored := scope.find(name)) is not None:
         return torch_paths.named(used(stored, span), node.attr)
     owner = value(m, node.value, scope)
+    if node.attr in CARRIERS:
+        found = tp_plan_claims.read_attribute(m, scope, owner, dotted(node.value), node.attr, span)
+        if found is not None:
+            return used(found, span)
     match owner:
         case Reference():
             reference = Reference(f"{owner.path}.{node.attr}", span, owner.found)
@@ -225,7 +245,7 @@ def _attribute(m: Machine, node: ast.Attribute, scope: Scope) -> Value:
                 return Const(False, span)
             return axis_shorthand(reference) or reference
         case ClassValue():
-            member = owner.members.names.get(node.attr)
+            member = tp_plan_claims.member(owner, node.attr)
             return used(member, span) if member else Unknown(span, f"`{node.attr}` is not set in the class body")
         case Spec() if node.attr in owner.fields:
             return owner.fields[node.attr][1]

@@ -1,6 +1,7 @@
 """Finds the plan dicts of a Python file."""
 
 import ast
+import re
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
@@ -34,9 +35,9 @@ class Candidate:
         return self.table.anchor or self.table.span
 
 
-def run_file(m: Machine) -> None:
+def run_file(m: Machine, whole: bool = True) -> None:
     """Follow the whole file: its own statements, then every function that none of them called, those that name a plan
-    first.
+    first. Without ``whole`` only these are followed, and those that call them: nothing else can make a ``tp_plan``.
 
     Parameters of such functions have their defaults, and are unknown without one.
     """
@@ -44,12 +45,18 @@ def run_file(m: Machine) -> None:
     for scope in _runs(m, lambda: Scope(names={"__name__": Const("__main__", START)})):
         module = module or scope
         _guarded(m, m.tree.body, scope)
+    concerned = None if whole else _concerned(m)
     telling: deque[Function] = deque()
     others: deque[Function] = deque()
     while m.fresh or telling or others:
         for function in m.fresh:
-            (telling if _names_plan(m, function) else others).append(function)
+            if concerned is None:
+                (telling if _names_plan(m, function) else others).append(function)
+            elif id(function.node) in concerned:
+                telling.append(function)
         m.fresh = []
+        if not telling and not others:
+            break
         function = (telling or others).popleft()
         if id(function.node) not in m.called:
             _stand_alone(m, function)
@@ -59,6 +66,23 @@ def _names_plan(m: Machine, function: Function) -> bool:
     assert not isinstance(function.node, ast.Lambda)
     text = m.source.cut(m.places.span(function.node))
     return any(word in text for word in (SPEC, PLANNER, PLAN_OVERRIDES, "parallelize_module"))
+
+
+def _concerned(m: Machine) -> set[int]:
+    """The functions that name a ``tp_plan``, or call one that does, by the id of their node."""
+    found: set[int] = set()
+    waiting = [
+        (node, m.source.cut(m.places.span(node)))
+        for node in ast.walk(m.tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    named = "p_plan"
+    while named:
+        word = re.compile(named)
+        called = [node for node, text in waiting if id(node) not in found and word.search(text)]
+        found.update(map(id, called))
+        named = "|".join(rf"\b{n.name}\b" for n in called if not n.name.startswith("__"))
+    return found
 
 
 def _runs(m: Machine, new: Callable[[], Scope], function: int | None = None) -> Iterator[Scope]:

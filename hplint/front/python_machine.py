@@ -2,14 +2,17 @@
 
 import ast
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hplint.front.python_bound import bound_names
 from hplint.front.python_places import Places
-from hplint.front.python_values import Function, Origin, Table, Unknown, Value
+from hplint.front.python_values import ClassValue, Const, Function, Origin, Table, Unknown, Value
 from hplint.front.python_worlds import Worlds
 from hplint.text.source import Source
 from hplint.text.span import Span
+
+if TYPE_CHECKING:
+    from hplint.front.tp_plan_claims import Claim
 
 STEPS = 400_000
 """Expressions and statements evaluated in one file, over all runs: a few seconds."""
@@ -76,6 +79,12 @@ class Machine:
         """Plans that were handed to a planner and cannot be read at all."""
         self.runs: list[Run] = []
         """What each run did to modules."""
+        self.claims: list[Claim] = []
+        """What was given to the name of a ``tp_plan``."""
+        self.loaded: dict[int, Const] = {}
+        """The model that is loaded with a distributed configuration, by the id of its dict."""
+        self.classes: dict[int, ClassValue] = {}
+        """Classes of the file, by the id of the scope of their body."""
         self.fresh: list[Function] = []
         """Functions that were defined and not looked at yet."""
         self._defined: set[int] = set()

@@ -88,8 +88,11 @@ def pour(table: Table, other: Value, place: Span) -> None:
                 table.put(key, value)
             return
     reason = other.reason if isinstance(other, Unknown) else f"{named(other)} cannot be read as a dict"
-    span = other.span if isinstance(other, Unknown) else place
-    table.put(Unknown(span, reason), Unknown(span, reason))
+    if isinstance(other, Unknown):
+        rest = Unknown(other.span, reason, parameter=other.parameter, origin=other.origin)
+    else:
+        rest = Unknown(place, reason)
+    table.put(rest, rest)
 
 
 def put_literal(table: Table, key: Value, value: Value, literal: set[object]) -> None:

@@ -3,6 +3,7 @@
 What a plan dict is: a dict of which some value is a ``ModuleShardingSpec(…)``, and every dict that is given as
 ``plan_overrides``. It may be put together in any of the usual ways (loops, comprehensions, ``update``, ``|``, ``**``,
 calls of functions of the same file …); see :mod:`hplint.front.python_find` for which dicts make a plan of their own.
+Plans of styles are told in torch_plan.py and tp_plan.py.
 
 Conditions that are known are followed. Where a condition is known only at run time (or rests on the default of a
 parameter, which a caller may replace), both branches are read, each in a run of its own in which all conditions go one
@@ -28,6 +29,7 @@ from hplint.front.directives import read_comments
 from hplint.front.entries import read_entries
 from hplint.front.keys import ACCELERATOR_KEYS, ENTRY_KEYS, PYTHON
 from hplint.front.nodes import Mapping, Node, Scalar, UnknownNode, plain, type_name
+from hplint.front.plan_shape import may_hold_tp_plan
 from hplint.front.recorder import Recorder, duplicates
 from hplint.plan.entry import ContractField, Entry, Flag
 from hplint.plan.fault import Fault
@@ -61,19 +63,27 @@ def read_python(source: Source) -> Document:
         document.faults = (*document.faults, Fault("syntax-error", error.span, data=data))
         return document
     styles = _STYLE_WORDS.search(source.text) is not None
-    if not styles and not _WORDS.search(source.text):
+    others = styles or _WORDS.search(source.text) is not None
+    words = may_hold_tp_plan(source.text)
+    if not others and not words:
         return document
     from hplint.front.python_find import candidates, run_file, unread
     from hplint.front.python_machine import Machine
 
     machine = Machine(source, tree)
-    run_file(machine)
+    run_file(machine, whole=others)
     document.plans = tuple(_plan(source, candidate, machine.undefined) for candidate in candidates(machine))
     if styles:
         from hplint.front.torch_plan import torch_plans
 
         document.plans += torch_plans(machine)
-    faults = [Fault("not-evaluated", u.span, data={"reason": u.reason}) for u in unread(machine)]
+    lost = unread(machine)
+    if words:
+        from hplint.front.tp_plan import tp_plans, unread_plans
+
+        document.plans += tp_plans(machine)
+        lost += unread_plans(machine)
+    faults = [Fault("not-evaluated", span, data={"reason": r}) for span, r in {u.span: u.reason for u in lost}.items()]
     if document.plans:
         faults += [Fault("not-evaluated", span, data=slip._asdict()) for span, slip in sorted(machine.slips.items())]
     if machine.stopped is not None:

@@ -203,6 +203,7 @@ class ClassValue:
     is_enum: bool = False
     style: str | None = None
     """The parallel style that it derives from."""
+    bases: "list[Value]" = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 _SAME = frozenset((
     "values", "children", "to", "cuda", "cpu", "eval", "train", "half", "bfloat16", "float", "double", "requires_grad_",
-    "to_empty", "type", "xpu",
+    "to_empty", "type", "xpu", "copy",
 ))  # fmt: skip
 """Methods that give the module itself, or what iterating it gives too."""
 _PAIRS = frozenset(("items", "named_children"))
-_KEEPING = frozenset(("builtins.list", "builtins.tuple", "builtins.iter", "builtins.reversed", "typing.cast"))
+_KEEPING = frozenset((
+    "builtins.list", "builtins.tuple", "builtins.iter", "builtins.reversed", "typing.cast", "copy.copy",
+    "copy.deepcopy",
+))  # fmt: skip
 
 
 def named(value: Value, name: str) -> Value:

@@ -29,7 +29,8 @@ class Item(NamedTuple):
 
 
 def read_items(items: Iterable[Item], section: str) -> tuple[tuple[StyleEntry, ...], tuple[Fault, ...]]:
-    """The entries of a plan and their faults. Values of pipeline plans (inputs and outputs of a stage) are no styles."""
+    """The entries of a plan and their faults. Values of pipeline plans (what goes into and out of a stage) are no
+    styles."""
     entries: list[StyleEntry] = []
     faults: list[Fault] = []
     for index, item in enumerate(items):

@@ -9,7 +9,7 @@ Faults recorded here, beside those of the entries: ``duplicate-key`` (see record
 
 from collections.abc import Iterator
 
-from hplint.front.keys import ACCELERATOR_KEYS
+from hplint.front.keys import ACCELERATOR, ACCELERATOR_KEYS
 from hplint.front.nodes import Mapping, Node, Scalar, Sequence, UnknownNode, is_text, plain, type_name
 from hplint.front.recorder import Recorder
 from hplint.front.tp_plan_entries import Item, read_items
@@ -25,7 +25,8 @@ _CONFIG_FILE = "config.json"
 def file_plans(source: Source, root: Node) -> tuple[Plan, ...]:
     """The plans in one document, in reading order."""
     model = _model(source, root)
-    found = [_plan(source, *place, model) for place in _places(root)]
+    run = root.get(ACCELERATOR) if isinstance(root, Mapping) else None
+    found = [_plan(source, *place, model, run) for place in _places(root)]
     return tuple(sorted(found, key=lambda p: p.anchor))
 
 
@@ -48,31 +49,33 @@ def _places(root: Node) -> Iterator[_Place]:
         for key, value in node.pairs():
             name = str(plain(key)) if is_text(key) else ""
             carrier = CARRIERS.get(name)
-            if carrier and isinstance(key, Scalar) and isinstance(value, Mapping):
-                if _is_plan(value, carrier, steps):
-                    owned = steps if carrier.kind == "config" else ()
-                    yield key, value, node, carrier._replace(steps=owned)
-                    continue
+            if _is_plan(value, node, carrier) and carrier and isinstance(key, Scalar) and isinstance(value, Mapping):
+                yield key, value, node, carrier._replace(steps=steps if carrier.kind == "config" else ())
+                continue
             inner = (*steps, name) if name.endswith("_config") and name != CONFIG_ARGUMENT else steps
             waiting.append((value, inner if carrier is None else steps))
 
 
-def _is_plan(node: Mapping, carrier: Carrier, steps: tuple[str, ...]) -> bool:
-    """Whether a mapping under the name of a plan is one."""
-    items = [(k, v) for k, v in node.pairs()]
+def _is_plan(node: Node, around: Mapping, carrier: Carrier | None) -> bool:
+    """Whether a value under the name of a plan is one. An empty one says something only beside sizes."""
+    if carrier is None or not isinstance(node, Mapping):
+        return False
+    items = node.pairs()
     if carrier.section == "pp":
         return any(is_text(k) and isinstance(v, (Sequence, Scalar)) for k, v in items)
     if carrier.kind == "config":
         return not any(isinstance(v, Mapping) for _, v in items)
     words = [(plain(k), plain(v)) for k, v in items if is_text(k) and is_text(v)]
-    return looks_like_plan(words) or not items
+    return looks_like_plan(words) if items else any(around.get(size) for size in SIZES)
 
 
-def _plan(source: Source, key: Scalar, node: Mapping, around: Mapping, carrier: Carrier, model: Text | None) -> Plan:
+def _plan(
+    source: Source, key: Scalar, node: Mapping, around: Mapping, carrier: Carrier, model: Text | None, run: Node | None
+) -> Plan:
     log = Recorder()
     pairs = log.pairs(node, "plan")
     styles, faults = read_items((Item(k, v) for k, v in pairs), carrier.section)
-    accelerator = _sizes(around, log)
+    accelerator = _sizes(around, log) or (_sizes(run, log) if isinstance(run, Mapping) else None)
     return Plan(
         source, TP_PLAN, (), (*log.faults, *faults), key.span, accelerator, model,
         name=str(key.value), styles=styles, carrier=carrier,

@@ -26,11 +26,6 @@ WORDS = frozenset((
 """Styles of this and of earlier versions of the library: they tell a plan from any other mapping of strings."""
 
 
-def may_hold_tp_plan(text: str) -> bool:
-    """Whether some name of :data:`CARRIERS` may occur in a text: a quick look."""
-    return "p_plan" in text
-
-
 def looks_like_plan(items: Iterable[tuple[object, object]]) -> bool:
     """Whether a mapping whose name alone does not tell is a plan: it gives some path a known word, maybe misspelt, or
     its keys are paths of modules."""

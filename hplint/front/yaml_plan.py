@@ -1,4 +1,5 @@
-"""YAML files -> plans: trainer configurations, bare lists of entries, {match: fields} mappings.
+"""YAML files -> plans: trainer configurations, bare lists of entries, {match: fields} mappings; ``tp_plan``s beside
+them or alone (see tp_plan_files.py).
 
 Faults recorded here (see entries.py for those of entries):
 
@@ -24,6 +25,7 @@ from hplint.front.plan_shape import (
     is_entry_mapping,
     is_lone_entry,
     is_stray_field,
+    may_hold_tp_plan,
 )
 from hplint.front.recorder import Recorder
 from hplint.front.yaml_nodes import SIZE_LIMIT, Stream, Tree, compose
@@ -39,7 +41,7 @@ _PLAN = "a list of entries or a mapping {match: fields}"
 
 
 def read_yaml(source: Source, tabs: bool = False, retry: bool = True) -> Document:
-    """Read one YAML text; never raises. Several plans come only from several documents: the first one is then kept.
+    """Read one YAML text; never raises. Of several documents with a plan of entries the first one is kept.
 
     ``tabs``: the text is JSON, where tabs are white space. ``retry``: see :func:`compose`.
     """
@@ -59,19 +61,31 @@ def read_yaml(source: Source, tabs: bool = False, retry: bool = True) -> Documen
 
 def _read_trees(document: Document, stream: Stream) -> None:
     faults: list[Fault] = []
+    with_styles = may_hold_tp_plan(document.source.text)
+    overrides: Plan | None = None
     for tree in stream.trees:
-        plan = _plan(document.source, tree)
-        if plan:
-            document.plans = (plan,)
+        plan = None if overrides else _plan(document.source, tree)
+        of_styles = _of_styles(document.source, tree) if with_styles else ()
+        if plan or of_styles:
+            document.plans += (*((plan,) if plan else ()), *of_styles)
             faults += [_fault(p) for p in tree.problems]
+        if plan:
+            overrides = plan
             if len(stream.trees) > 1 and not stream.error:
                 faults.append(_several(stream.trees))
-            break
+            if not with_styles:
+                break
     if stream.error:
         faults.append(_fault(stream.error))
         # What a broken text seems to say must not be judged.
         document.plans = ()
     document.faults += tuple(faults)
+
+
+def _of_styles(source: Source, tree: Tree) -> tuple[Plan, ...]:
+    from hplint.front.tp_plan_files import file_plans
+
+    return file_plans(source, tree.root)
 
 
 def _fault(problem: Problem) -> Fault:
