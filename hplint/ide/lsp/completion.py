@@ -9,6 +9,7 @@ from hplint.front.keys import ACCELERATOR_KEYS, ENTRY_KEYS, FIRST_INPUT, SENTINE
 from hplint.ide.lsp.cursor import Cursor, cursor_at
 from hplint.ide.lsp.desk import Sheet
 from hplint.ide.lsp.hover import AXES
+from hplint.ide.lsp.style_completion import StyleOffers
 from hplint.ide.schema_names import fold
 from hplint.lint.request import CheckedPlan
 from hplint.model.tree import ModuleTree
@@ -38,9 +39,23 @@ def completions(
     """Everything that may stand at an offset of a YAML plan, each replacing the word that is typed there. ``plans`` are
     what is known of the text, as :meth:`Desk.known` tells it."""
     cursor = cursor_at(sheet.source.text, offset)
-    positions = sheet.positions(encoding)
-    place = types.Range(positions.position(cursor.start), positions.position(offset))
     names = [r.code for r in sheet.session.engine.registry.rules.values()] if sheet.session else []
+    offers = _offers(cursor, plans[0] if plans else None, names)
+    return _items(sheet, offers, cursor.start, offset, encoding)
+
+
+def style_completions(sheet: Sheet, found: StyleOffers, offset: int, encoding: str) -> list[types.CompletionItem]:
+    """The same in a plan of styles."""
+    kind = Kind.Module if found.is_key else Kind.Value
+    offers = (Offer(text, kind, detail) for text, detail in found.offers)
+    return _items(sheet, offers, found.start, offset, encoding)
+
+
+def _items(
+    sheet: Sheet, offers: Iterable[Offer], start: int, offset: int, encoding: str
+) -> list[types.CompletionItem]:  # fmt: skip
+    positions = sheet.positions(encoding)
+    place = types.Range(positions.position(start), positions.position(offset))
     return [
         types.CompletionItem(
             label=offer.text,
@@ -50,7 +65,7 @@ def completions(
             filter_text=offer.text,
             text_edit=types.TextEdit(place, offer.text),
         )
-        for number, offer in enumerate(_offers(cursor, plans[0] if plans else None, names))
+        for number, offer in enumerate(offers)
     ]
 
 

@@ -6,6 +6,7 @@ from lsprotocol import types
 
 from hplint.ide.lsp.desk import Sheet
 from hplint.ide.lsp.place import Place, place_at
+from hplint.ide.lsp.style_place import classes_of, style_place
 from hplint.lint.request import CheckedPlan
 from hplint.targets.find import Found
 from hplint.targets.shipped import SUFFIX, WRAPPERS
@@ -14,6 +15,9 @@ from hplint.targets.shipped import SUFFIX, WRAPPERS
 def definitions(sheet: Sheet, offset: int) -> list[types.Location]:
     """The sources of what stands at an offset, none where it cannot be found here."""
     for checked in sheet.checked:
+        if there := style_place(checked.plan, offset):
+            places = dict.fromkeys(found for name in classes_of(there, checked) for found in _located(name, checked))
+            return [_location(file, line) for file, line in places]
         place = place_at(checked, offset)
         if place is not None:
             places = dict.fromkeys(found for name in _names(place, checked) for found in _located(name, checked))

@@ -12,6 +12,7 @@ from hplint.front.read import may_hold_plan, read_document
 from hplint.front.reread import Rereader
 from hplint.ide.lsp.models import Models
 from hplint.ide.lsp.positions import Positions
+from hplint.ide.lsp.style_completion import StyleOffers, style_offers
 from hplint.lint.diagnostic import Diagnostic
 from hplint.lint.pairing import Pairing
 from hplint.lint.request import CheckedPlan, Request
@@ -118,6 +119,14 @@ class Desk:
                 sheet.plans = plans
                 return plans
         return []
+
+    def style_offers(self, sheet: Sheet, offset: int) -> StyleOffers | None:
+        """What may stand at an offset of a plan of styles; None where none is there."""
+        text = sheet.source.text
+        if "p_plan" not in text and "Parallel" not in text:
+            return None
+        self.check(sheet)
+        return style_offers(text, offset, sheet.checked, lambda other: self.check_text(sheet, other)[1])
 
     def check_text(self, sheet: Sheet, text: str) -> tuple[list[Diagnostic], list[CheckedPlan]]:
         """What a check finds in another text for the same file."""

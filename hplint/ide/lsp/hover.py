@@ -8,6 +8,7 @@ from math import prod
 from hplint.front.keys import ENTRY_KEYS, Key
 from hplint.ide.lsp.desk import Sheet
 from hplint.ide.lsp.place import Place, place_at
+from hplint.ide.lsp.style_place import explain_style, style_place
 from hplint.lint.registry import Registry
 from hplint.lint.request import CheckedPlan
 from hplint.model.tree import ModuleTree
@@ -44,6 +45,8 @@ def hover(sheet: Sheet, offset: int) -> tuple[str, Span] | None:
     if session and (told := _code(sheet, offset, session.engine.registry)):
         return told
     for checked in sheet.checked:
+        if there := style_place(checked.plan, offset):
+            return "\n\n".join(explain_style(there, checked)), there.span
         place = place_at(checked, offset)
         if place is not None and (text := "\n\n".join(filter(None, _words(place, checked)))):
             return text, place.span

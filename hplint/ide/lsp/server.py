@@ -14,7 +14,7 @@ from pygls.lsp.server import LanguageServer
 from hplint import __version__
 from hplint.errors import HplintError
 from hplint.ide.lsp.actions import FIX_ALL, KINDS, actions, resolve
-from hplint.ide.lsp.completion import completions
+from hplint.ide.lsp.completion import completions, style_completions
 from hplint.ide.lsp.definition import definitions
 from hplint.ide.lsp.desk import Desk, Sheet, one_line
 from hplint.ide.lsp.diagnostics import diagnostics
@@ -219,12 +219,16 @@ def _add_answers(server: PlanServer) -> None:
     async def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
         uri = params.text_document.uri
         sheet = server.desk.sheets.get(uri)
-        if sheet is None or sheet.source.path.endswith(".py"):
+        if sheet is None:
+            return []
+        offset = sheet.positions(server.encoding).offset(params.position)
+        if found := server.desk.style_offers(sheet, offset):
+            return style_completions(sheet, found, offset, server.encoding)
+        if sheet.source.path.endswith(".py"):
             return []
         if not sheet.plans:
             # Else what was known before the last letters will do.
             server.sheet(uri)
-        offset = sheet.positions(server.encoding).offset(params.position)
         return completions(sheet, server.desk.known(sheet, offset), offset, server.encoding)
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
