@@ -59,7 +59,7 @@ from hplint.plan.layout import CONTRACT_FIELDS, INPUT_FIELDS, OUTPUT, OUTPUT_FIE
 from hplint.plan.placement import PARTIAL, REPLICATE, Placement, shard
 from hplint.plan.placement import parse as parse_placement
 from hplint.plan.plain import plain_fields
-from hplint.plan.style import Application, MeshUse, Style, StyleEntry
+from hplint.plan.style import Application, MeshUse, Style, StyleEntry, WrapPolicy
 from hplint.plan.written import Written
 from hplint.resolve.biases import BiasedWeight, biased_weights
 from hplint.resolve.coverage import Coverage, Declared
@@ -183,6 +183,7 @@ __all__ = [
     "Tensor",
     "Text",
     "Topology",
+    "WrapPolicy",
     "Written",
     "add_entries",
     "add_params",

@@ -26,6 +26,7 @@ from hplint.front.python_values import (
     hashed,
 )
 from hplint.front.torch_paths import origin_of
+from hplint.front.torch_wrapping import wrap_policies
 from hplint.plan.entry import UNKNOWN, Keyword, Text
 from hplint.plan.fault import Fault
 from hplint.plan.plan import Plan
@@ -46,7 +47,10 @@ def torch_plans(m: Machine) -> tuple[Plan, ...]:
         if draft.entries and not any(draft.marks <= other.marks for other in kept):
             kept.append(draft)
     kept.sort(key=lambda d: d.anchor)
-    return tuple(_plan(m.source, d) for d in kept)
+    plans = tuple(_plan(m.source, d) for d in kept)
+    if plans:
+        plans[0].wraps = wrap_policies(m.tree, m.places)
+    return plans
 
 
 def _outermost(m: Machine) -> list[Run]:

@@ -9,7 +9,7 @@ from hplint.text.source import Source
 from hplint.text.span import START, Span
 
 if TYPE_CHECKING:
-    from hplint.plan.style import Carrier, StyleEntry
+    from hplint.plan.style import Carrier, StyleEntry, WrapPolicy
     from hplint.plan.suppression import Suppression
 
 
@@ -60,6 +60,8 @@ class Plan:
     styles: "tuple[StyleEntry, ...]" = ()
     other_styles: "tuple[StyleEntry, ...]" = ()
     """Entries that the same code applies where its conditions go other ways; numbered on from ``styles``."""
+    wraps: "tuple[WrapPolicy, ...]" = ()
+    """What FSDP wraps, as the file of a PyTorch plan says beside it; the first plan of a file has them."""
     carrier: "Carrier | None" = None
     """Where a ``tp_plan`` stands; None for plans of other dialects."""
 

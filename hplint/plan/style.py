@@ -60,6 +60,18 @@ class Earlier(NamedTuple):
     steps: tuple[str, ...]
 
 
+class WrapPolicy(NamedTuple):
+    """What FSDP wraps each by itself: ``name`` is the keyword, key or class that says so, ``classes`` the names of
+    module classes. ``by_name``: they are texts, which a library looks up. ``whole`` is false where more may follow that
+    cannot be read. ``owner``: the class that has it as an attribute, whose models alone it speaks of."""
+
+    name: str
+    classes: tuple[Text, ...]
+    by_name: bool = False
+    whole: bool = True
+    owner: str | None = None
+
+
 @dataclass(slots=True, eq=False)
 class Application:
     """What a plan is applied to: one call, or one model class of the library.

@@ -201,3 +201,31 @@ def test_a_key_that_a_literal_writes_twice_is_told() -> None:
     assert told(plan) == {"a": "RowwiseParallel", "b": "RowwiseParallel"}
     (fault,) = plan.faults
     assert (fault.rule, fault.span.start > fault.related[0][1].start) == ("duplicate-key", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("partial(transformer_auto_wrap_policy, transformer_layer_cls={A, mod.B})", ("A", "B")),
+        ("ModuleWrapPolicy({A})", ("A",)),
+        ("ModuleWrapPolicy(module_classes=[A])", ("A",)),
+        ("Args(fsdp_config={'transformer_layer_cls_to_wrap': ['A', 'B']})", ("A", "B")),
+        ("Args(fsdp_transformer_layer_cls_to_wrap='A, B')", ("A", "B")),
+        ("Plugin(transformer_cls_names_to_wrap=['A'])", ("A",)),
+        ("ModuleWrapPolicy(blocks)", ("Real",)),
+        ("ModuleWrapPolicy({cls})", ()),
+        ("ModuleWrapPolicy({type(model.layers[0])})", ()),
+    ],
+)
+def test_classes_of_wrap_policies_are_read(text: str, told: tuple[str, ...]) -> None:
+    plan = only(
+        f"from m import Real as Alias\nblocks = {{Alias}}\nx = {text}\n"
+        "parallelize_module(model, mesh, {'a': ColwiseParallel()})"
+    )
+    assert tuple(c.value for p in plan.wraps for c in p.classes) == told
+
+
+def test_the_class_that_must_not_be_split_is_that_of_its_model() -> None:
+    plan = only("class M(P):\n _no_split_modules = ['A']\nparallelize_module(model, mesh, {'a': ColwiseParallel()})")
+    (policy,) = plan.wraps
+    assert (policy.owner, policy.classes[0].value, plan.source.cut(policy.classes[0].span)) == ("M", "A", "'A'")

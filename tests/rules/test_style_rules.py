@@ -166,6 +166,23 @@ def test_a_style_on_an_adapter_is_found_and_its_base_layer_is_named() -> None:
     assert [(d.code, "adapter" in d.help) for d in told if d.severity == "error"] == [("HPL602", True)]
 
 
+@pytest.mark.parametrize(
+    ("policy", "severity"),
+    [
+        ("ModuleWrapPolicy({MistralDecoderLayer})", "error"),
+        ("ModuleWrapPolicy({MistralDecoderLayer, LlamaDecoderLayer})", None),
+        ("ModuleWrapPolicy({LlamaDecodrLayer, LlamaMLP})", "warning"),
+        ("ModuleWrapPolicy({LlamaDecoderLayer, torch.nn.Linear, torch.nn.Module})", None),
+        ("Config(fsdp_transformer_layer_cls_to_wrap=['LlamaDecoderLayer', 'Other'])", "error"),
+        ("ModuleWrapPolicy({LlamaDecodrLayer, *others})", "warning"),
+        ("ModuleWrapPolicy({Other, *others})", None),
+    ],
+)
+def test_classes_that_a_wrap_policy_names_in_vain_are_found(policy: str, severity: str | None) -> None:
+    told = [d for d in found(f"policy = {policy}\n" + program()) if d.code == "HPL613"]
+    assert [d.severity for d in told] == ([severity] if severity else [])
+
+
 NEEDS_A_TRACE = {
     "a view with the global head count": "the forward's own code decides",
     "a norm over a column-cut tensor": "which tensor a norm sees is known only where the forward runs",
