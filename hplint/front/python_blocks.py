@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from hplint.front import python_builtins, python_eval, python_operators, torch_making, tp_plan_claims
+from hplint.front import python_assign, python_builtins, python_eval, python_operators, torch_making, tp_plan_claims
 from hplint.front.python_machine import DEPTH, LOOP, Machine
 from hplint.front.python_scope import Scope, absolute
 from hplint.front.python_values import (
@@ -90,14 +90,14 @@ def _assigned(m: Machine, node: ast.expr, scope: Scope) -> tuple[Value, bool]:
 def _assign(m: Machine, node: ast.Assign, scope: Scope) -> int:
     found, rests = _assigned(m, node.value, scope)
     for target in node.targets:
-        python_eval.assign(m, target, found, scope, rests)
+        python_assign.assign(m, target, found, scope, rests)
     return NEXT
 
 
 def _annotated(m: Machine, node: ast.AnnAssign, scope: Scope) -> int:
     if node.value is not None:
         found, rests = _assigned(m, node.value, scope)
-        python_eval.assign(m, node.target, found, scope, rests)
+        python_assign.assign(m, node.target, found, scope, rests)
     return NEXT
 
 
@@ -106,7 +106,7 @@ def _augmented(m: Machine, node: ast.AugAssign, scope: Scope) -> int:
     left = python_eval.value(m, target, scope)
     right, rests = _assigned(m, node.value, scope)
     if isinstance(node.op, ast.BitOr):
-        left = python_eval.as_table(m, target, left, right, scope)
+        left = python_assign.as_table(m, target, left, right, scope)
     if isinstance(left, Table) and isinstance(node.op, ast.BitOr):
         python_operators.pour(left, right, m.places.span(node.value))
         return NEXT
@@ -119,7 +119,7 @@ def _augmented(m: Machine, node: ast.AugAssign, scope: Scope) -> int:
             left.rest = left.rest or Unknown(m.places.span(node.value), "its items are known only at run time")
         return NEXT
     result = python_operators.binary(m, node.op, left, right, m.places.span(node))
-    python_eval.assign(m, target, result, scope, rests)
+    python_assign.assign(m, target, result, scope, rests)
     return NEXT
 
 
@@ -138,7 +138,7 @@ def _for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> int:
     found, rest = python_eval.items_of(m, iterable, node.iter)
     for item in (*found, *((rest,) if rest else ())):
         m.step(node.iter)
-        python_eval.assign(m, node.target, item, scope, False if rest is None else rests)
+        python_assign.assign(m, node.target, item, scope, False if rest is None else rests)
         end = block(m, node.body, scope)
         if end == BREAK:
             return NEXT
@@ -164,7 +164,7 @@ def _with(m: Machine, node: ast.With | ast.AsyncWith, scope: Scope) -> int:
     for part in node.items:
         found = python_eval.value(m, part.context_expr, scope)
         if part.optional_vars is not None:
-            python_eval.assign(m, part.optional_vars, found, scope)
+            python_assign.assign(m, part.optional_vars, found, scope)
     return block(m, node.body, scope)
 
 

@@ -3,6 +3,7 @@
 import ast
 
 from hplint.front import (
+    python_assign,
     python_blocks,
     python_builtins,
     python_eval,
@@ -165,7 +166,7 @@ def _write_elsewhere(m: Machine, node: ast.Attribute, arguments: Arguments, scop
     if node.attr not in ("update", "setdefault") or not arguments.positional:
         return None
     owner = python_eval.value(m, node.value, scope)
-    table = python_eval.as_table(m, node.value, owner, arguments.positional[-1], scope)
+    table = python_assign.as_table(m, node.value, owner, arguments.positional[-1], scope)
     if not isinstance(table, Table):
         return None
     return python_methods.call(m, Method(table, node.attr, table.span), arguments, table.span)
@@ -173,7 +174,7 @@ def _write_elsewhere(m: Machine, node: ast.Attribute, arguments: Arguments, scop
 
 def _reference(m: Machine, function: Reference, arguments: Arguments, span: Span) -> Value:
     module, _, word = function.path.rpartition(".")
-    if function.path == "builtins.AttributeError":
+    if function.path == tp_plan_claims.REMOVED:
         return function
     if word == CONFIG:
         return tp_plan_claims.make_config(m, arguments, span)

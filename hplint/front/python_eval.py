@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hplint.front import python_calls, python_operators, torch_making, torch_paths, tp_plan_claims
+from hplint.front import python_assign, python_calls, python_operators, torch_making, torch_paths, tp_plan_claims
 from hplint.front.python_bound import undefined
 from hplint.front.python_machine import DEPTH, LOOP, Machine
 from hplint.front.python_scope import PLAN_WORDS, Scope, axis_shorthand
@@ -80,45 +80,6 @@ def items_of(m: Machine, iterable: Value, node: ast.expr) -> tuple[list[Value], 
     return [], Unknown(span, "it is known only at run time what this loops over", True)
 
 
-def assign(m: Machine, target: ast.expr, given: Value, scope: Scope, assumed: bool = False) -> None:
-    """Bind a target to a value."""
-    match target:
-        case ast.Name():
-            scope.bind(target.id, given, assumed)
-            _christen(given, target.id, m.places.span(target))
-            if scope.kind == "class" and target.id in CARRIERS:
-                tp_plan_claims.note_member(m, scope, target.id, m.places.span(target), given)
-        case ast.Tuple() | ast.List():
-            _unpack(m, target, given, scope, assumed)
-        case ast.Starred():
-            assign(m, target.value, given, scope, assumed)
-        case ast.Attribute():
-            _assign_attribute(m, target, given, scope)
-        case ast.Subscript():
-            owner = as_table(m, target.value, value(m, target.value, scope), given, scope)
-            key = value(m, target.slice, scope)
-            torch_paths.note_store(m, owner, key, given)
-            python_operators.store(owner, key, given)
-
-
-def as_table(m: Machine, node: ast.expr, owner: Value, given: Value, scope: Scope) -> Value:
-    """The dict that something is written to. A dict that came from elsewhere (a parameter, an attribute) becomes one
-    of which only the new items are known, once a part of a plan is written to it."""
-    name = dotted(node)
-    if not isinstance(owner, Unknown) or name is None:
-        return owner
-    holds = isinstance(given, Spec) or (isinstance(given, Table) and given.holds_specs)
-    if not holds and not tp_plan_claims.may_write(name, given):
-        return owner
-    table = m.new_table(m.places.span(node))
-    table.put(owner, Unknown(owner.span, owner.reason))
-    _christen(table, name, m.places.span(node))
-    scope.bind(name, table)
-    if isinstance(node, ast.Attribute) and node.attr in CARRIERS:
-        _note_attribute(m, node, None, table, scope)
-    return table
-
-
 def dotted(node: ast.expr) -> str | None:
     """``self.plan`` as text; None for anything but names and attributes."""
     parts: list[str] = []
@@ -141,52 +102,9 @@ def _loops(m: Machine, generators: list[ast.comprehension], inner: Scope) -> Ite
     found, rest = items_of(m, value(m, first.iter, inner), first.iter)
     for item in (*found, *((rest,) if rest else ())):
         m.step(first.iter)
-        assign(m, first.target, item, inner)
+        python_assign.assign(m, first.target, item, inner)
         if all(condition(m, test, inner)[0] is not False for test in first.ifs):
             yield from _loops(m, others, inner)
-
-
-def _christen(given: Value, name: str, place: Span) -> None:
-    if isinstance(given, Table) and given.name is None:
-        given.name, given.anchor = name, place
-
-
-def _unpack(m: Machine, target: ast.Tuple | ast.List, given: Value, scope: Scope, assumed: bool) -> None:
-    found, rest = items_of(m, given, target)
-    if isinstance(given, Unknown):
-        rest = given
-        if torch_paths.unpack_pair(m, target, given, lambda t, v: assign(m, t, v, scope, assumed)):
-            return
-    star = next((i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)), None)
-    if rest is None and star is not None and len(found) >= len(target.elts) - 1:
-        end = len(found) - (len(target.elts) - 1 - star)
-        found[star:end] = [Items("list", found[star:end], m.places.span(target))]
-    for i, part in enumerate(target.elts):
-        unknown = rest or Unknown(m.places.span(part), "the number of values does not fit")
-        assign(m, part, found[i] if i < len(found) else unknown, scope, assumed)
-
-
-def _assign_attribute(m: Machine, target: ast.Attribute, given: Value, scope: Scope) -> None:
-    owner = value(m, target.value, scope)
-    span = m.places.span(target)
-    match owner:
-        case Spec():
-            owner.fields[target.attr] = (Span(span.end - len(target.attr), span.end), given)
-        case ClassValue():
-            owner.members.bind(target.attr, given)
-        case _:
-            if (name := dotted(target)) is not None:
-                scope.bind(name, given)
-    if target.attr in CARRIERS:
-        _note_attribute(m, target, owner, given, scope)
-    _christen(given, target.attr, Span(span.end - len(target.attr), span.end))
-
-
-def _note_attribute(m: Machine, node: ast.Attribute, owner: Value | None, given: Value, scope: Scope) -> None:
-    end = m.places.span(node).end
-    place = Span(end - len(node.attr), end)
-    owner = value(m, node.value, scope) if owner is None else owner
-    tp_plan_claims.note_attribute(m, scope, dotted(node.value), owner, node.attr, place, given)
 
 
 def _constant(m: Machine, node: ast.Constant, scope: Scope) -> Value:
@@ -378,7 +296,7 @@ def _subscript(m: Machine, node: ast.Subscript, scope: Scope) -> Value:
 
 def _named(m: Machine, node: ast.NamedExpr, scope: Scope) -> Value:
     found = value(m, node.value, scope)
-    assign(m, node.target, found, scope.function)
+    python_assign.assign(m, node.target, found, scope.function)
     return found
 
 

@@ -8,7 +8,21 @@ from dataclasses import replace
 from typing import Any
 
 from hplint.front.python_machine import LOOP, TEXT, Machine
-from hplint.front.python_values import NOT_PLAIN, Const, Items, Spec, Table, Unknown, Value, hashed, named, plain, truth
+from hplint.front.python_values import (
+    NOT_PLAIN,
+    Const,
+    Items,
+    Origin,
+    Reference,
+    Spec,
+    Table,
+    Unknown,
+    Value,
+    hashed,
+    named,
+    plain,
+    truth,
+)
 from hplint.text.span import Span
 
 _BITS = 256
@@ -87,11 +101,13 @@ def pour(table: Table, other: Value, place: Span) -> None:
             for key, value in pairs:
                 table.put(key, value)
             return
-    reason = other.reason if isinstance(other, Unknown) else f"{named(other)} cannot be read as a dict"
-    if isinstance(other, Unknown):
-        rest = Unknown(other.span, reason, parameter=other.parameter, origin=other.origin)
-    else:
-        rest = Unknown(place, reason)
+    match other:
+        case Unknown():
+            rest = Unknown(other.span, other.reason, parameter=other.parameter, origin=other.origin)
+        case Reference():
+            rest = Unknown(place, f"`{other.path}` comes from another module", origin=Origin(other.word))
+        case _:
+            rest = Unknown(place, f"{named(other)} cannot be read as a dict")
     table.put(rest, rest)
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 LOADERS = frozenset(("from_pretrained", "from_config", "from_dict", CONFIG, CONFIG_ARGUMENT))
 """Callables whose plan arguments are those of the library, whatever they look like."""
+REMOVED = "builtins.AttributeError"
+"""What the library writes where a class takes an attribute of its base away."""
 _SELF = ("self", "cls")
 _MODEL = "pretrained_model_name_or_path"
 
@@ -42,7 +44,7 @@ class Claim:
     carrier: Carrier
     name: str
     place: Span
-    value: Table | Unknown
+    value: Value
     sure: bool = False
     sizes: dict[str, Value] = field(default_factory=dict)
     model: Const | None = None
@@ -50,18 +52,34 @@ class Claim:
 
 def note_member(m: "Machine", scope: "Scope", name: str, place: Span, given: Value) -> None:
     """An assignment in a class body."""
-    if isinstance(given, (Table, Unknown)):
-        carrier = CARRIERS[name]._replace(owner=scope.title)
-        m.claims.append(Claim(carrier, name, place, given, carrier.kind != "argument"))
+    carrier = CARRIERS[name]._replace(owner=scope.title)
+    _claim(m, Claim(carrier, name, place, given, carrier.kind != "argument"))
 
 
 def note_attribute(
     m: "Machine", scope: "Scope", path: str | None, owner: Value | None, name: str, place: Span, given: Value
 ) -> None:
     """``owner.name = given``; ``path`` is the owner as it is written."""
-    if isinstance(given, (Table, Unknown)):
-        carrier = _carried(CARRIERS[name], scope, path, owner)
-        m.claims.append(Claim(carrier, name, place, given, carrier.kind == "config"))
+    carrier = _carried(CARRIERS[name], scope, path, owner)
+    _claim(m, Claim(carrier, name, place, given, carrier.kind == "config"))
+
+
+def _claim(m: "Machine", claim: Claim) -> None:
+    if isinstance(claim.value, Reference) and claim.value.path != REMOVED:
+        claim.value = elsewhere(claim.value)
+    if isinstance(claim.value, (Table, Unknown)):
+        m.claims.append(claim)
+
+
+def elsewhere(value: Reference) -> Unknown:
+    """Something imported, as a value that cannot be read."""
+    return Unknown(value.span, f"`{value.path}` comes from another module", origin=Origin(value.word))
+
+
+def note_item(m: "Machine", scope: "Scope", owner: Value, key: Value, given: Value) -> None:
+    """``owner["base_model_tp_plan"] = given``, the owner being no dict of this file."""
+    if isinstance(owner, Unknown) and isinstance(key, Const) and key.value in CARRIERS:
+        note_attribute(m, scope, _path(owner), owner, str(key.value), key.span, given)
 
 
 def note_returned(m: "Machine", scope: "Scope", given: Table) -> None:
@@ -86,9 +104,8 @@ def note_call(m: "Machine", scope: "Scope", function: Value, arguments: Argument
             m.loaded[id(config)] = loaded
     if word == CONFIG and isinstance(function, Reference):
         return  # It becomes a dict, in which its plans are found.
-    for name in CARRIERS.keys() & arguments.keywords.keys():
-        value = arguments.keywords[name]
-        if isinstance(value, Table):
+    for name, value in arguments.keywords.items():
+        if name in CARRIERS and isinstance(value, Table):
             sizes = {n: v for n, v in arguments.keywords.items() if n in SIZES}
             place, sure = arguments.names.get(name, value.span), word in LOADERS
             m.claims.append(Claim(CARRIERS[name], name, place, value, sure, sizes, _loaded(word, arguments)))
@@ -126,10 +143,10 @@ def read_attribute(m: "Machine", scope: "Scope", owner: Value, path: str | None,
     """``owner.name`` where the name is that of a plan: the plan of a class around, or what stands in another file."""
     if path in _SELF and (inside := _scope_around(scope)) and (found := member(m.classes.get(id(inside)), name)):
         return found
-    if isinstance(owner, Reference) or (
-        isinstance(owner, Unknown) and (owner.origin is None or not owner.origin.shape)
-    ):
-        origin = _origin(owner)
+    origin = _origin(owner)
+    if CARRIERS[name].kind == "argument" and origin and not origin.variable[:1].isupper():
+        return None  # So are plans of torch called.
+    if isinstance(owner, (Reference, Unknown)):
         variable, steps = (origin.variable, origin.steps) if origin else ("", ())
         return Unknown(
             span, f"`{path or variable}.{name}` stands in another file", origin=Origin(variable, (*steps, name))
