@@ -26,7 +26,9 @@ from hplint.lint.proposal import (
     RemoveEntry,
     Rename,
     Rewrite,
+    SetArgument,
     SetField,
+    SetStyle,
 )
 from hplint.lint.relayout import (
     WHOLE,
@@ -174,7 +176,9 @@ __all__ = [
     "ResolvedStyles",
     "Rewrite",
     "Rule",
+    "SetArgument",
     "SetField",
+    "SetStyle",
     "Span",
     "Style",
     "StyleCoverage",

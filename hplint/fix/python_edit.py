@@ -8,15 +8,27 @@ from hplint.fix.edit import CannotRealise, smallest
 from hplint.fix.python_homes import SHARED, Home, Homes, subscript_key
 from hplint.fix.python_items import ItemChanges, Items, New, items_of
 from hplint.fix.python_lines import Lines
-from hplint.fix.python_names import Names
+from hplint.fix.python_names import PLACEMENT_MODULE, TORCH_PLACEMENTS, Names
 from hplint.fix.python_tree import Node, read_tree
 from hplint.fix.python_write import Writer, Written, laid_out
 from hplint.front.keys import PYTHON_ORDER
 from hplint.lint.diagnostic import Edit
-from hplint.lint.proposal import AddEntries, AddItem, Change, Remove, RemoveEntry, Rename, Rewrite, SetField
+from hplint.lint.proposal import (
+    AddEntries,
+    AddItem,
+    Change,
+    Remove,
+    RemoveEntry,
+    Rename,
+    Rewrite,
+    SetArgument,
+    SetField,
+    SetStyle,
+)
 from hplint.plan.entry import Entry
 from hplint.plan.fault import Fault
 from hplint.plan.plan import Plan
+from hplint.plan.style import TORCH
 from hplint.text.source import Source
 from hplint.text.span import Span
 
@@ -42,7 +54,7 @@ class _Editor:
     def __init__(self, source: Source, plan: Plan, changes: Sequence[Change], faults: Iterable[Fault]) -> None:
         self.tree = read_tree(source.text)
         self.lines = Lines(source.text)
-        self.names = Names(self.tree, self.lines)
+        self.names = Names(self.tree, self.lines, TORCH_PLACEMENTS if plan.dialect == TORCH else PLACEMENT_MODULE)
         self.homes = Homes(self.tree, self.names, plan)
         self.writer = Writer(self.tree, self.lines, self.names, plan)
         self.plan = plan
@@ -68,6 +80,10 @@ class _Editor:
                 self._remove(span)
             case SetField(entry, field, value, comment):
                 self._set_field(entry, field, value, comment)
+            case SetArgument():
+                self._set_argument(change)
+            case SetStyle():
+                self._set_style(change)
             case AddItem(entry, field, key, value):
                 self._add_item(entry, field, key, value)
             case RemoveEntry(entry):
@@ -144,6 +160,33 @@ class _Editor:
         if isinstance(change, AddItem):
             return change.field == field and self._items_for(change.entry, field) == value
         return (change.field, change.value) == (field, value)
+
+    def _set_argument(self, change: SetArgument) -> None:
+        alike = {
+            c.entry.index
+            for c in self.changes
+            if isinstance(c, SetArgument) and (c.name, c.value) == (change.name, change.value)
+        }
+        call = self.homes.check_style(change.entry, alike)
+        if self._asked(call.span, change.name, change.value):
+            return
+        written = self.writer.value(change.value, call.span.start)
+        argument = next((a for a in call.all("args") if (k := a.part("keyword")) and k.word == change.name), None)
+        if argument is not None:
+            self._replace(argument.part("value") or argument, written)
+            return
+        self._grow(items_of(self.tree, call), call.span, f"{change.name}=", written)
+
+    def _set_style(self, change: SetStyle) -> None:
+        alike = {c.entry.index for c in self.changes if isinstance(c, SetStyle) and c.name == change.name}
+        call = self.homes.check_style(change.entry, alike)
+        function = call.part("func")
+        style = change.entry.style
+        known = self.names.path(self.tree.cut(function.outer), call.span.start) if function else None
+        if function is None or style is None or known is None or known.rpartition(".")[2] != style.name:
+            raise CannotRealise("the style is not named where it is made")
+        if not self._asked(call.span, "", change.name):
+            self.made.append(Edit(function.outer, self.names.beside(known, change.name, call.span.start)))
 
     def _add_item(self, entry: Entry, field: str, key: str, value: Any) -> None:
         span = entry.values.get(field)

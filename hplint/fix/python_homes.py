@@ -8,6 +8,7 @@ from hplint.fix.python_names import Names
 from hplint.fix.python_tree import Node, PythonTree
 from hplint.plan.entry import Entry
 from hplint.plan.plan import Plan
+from hplint.plan.style import StyleEntry
 from hplint.text.span import Span
 
 SHARED = "it is shared with other entries"
@@ -107,8 +108,25 @@ class Homes:
             for entry in self.plan.entries:
                 for field, place in _tokens(entry):
                     self._readers.setdefault(place, set()).add((entry.keys.get("match"), field))
+            for styled in self.plan.styles:
+                for field, place in _style_tokens(styled):
+                    self._readers.setdefault(place, set()).add((styled.key and styled.key.span, field))
         if len(self._readers.get(span, ())) > 1 and span not in faulty:
             raise CannotRealise(SHARED)
+
+    def check_style(self, entry: StyleEntry, carrying: Collection[int]) -> Node:
+        """The call that makes an entry's style, which every entry that has it must want to change. Raises
+        CannotRealise."""
+        if entry.style is None:
+            raise CannotRealise("the style cannot be read")
+        span = entry.style.span
+        sharing = {e.index for e in (*self.plan.styles, *self.plan.other_styles) if e.style and e.style.span == span}
+        if not sharing <= set(carrying):
+            raise CannotRealise(SHARED)
+        node = next((n for n in self.tree.at(span) if n.kind == "Call"), None)
+        if node is None or any(a.word or not a.part("value") for a in node.all("args")):
+            raise CannotRealise("the style is not written as a call")
+        return node
 
     def readers(self, span: Span) -> set[int]:
         """The entries that read a token."""
@@ -243,3 +261,11 @@ def _tokens(entry: Entry) -> Iterator[tuple[str, Span]]:
                 for keyword in value.keywords.values():
                     yield field, keyword.key_span
                     yield field, keyword.span
+
+
+def _style_tokens(entry: StyleEntry) -> Iterator[tuple[str, Span]]:
+    if entry.key is not None:
+        yield "key", entry.key.span
+    for name, argument in entry.style.arguments.items() if entry.style else ():
+        yield name, argument.key_span
+        yield name, argument.span

@@ -13,6 +13,7 @@ from hplint.front.python_scope import AXES, MESH_AXIS, PLACEMENTS, PLAN_WORDS, P
 from hplint.text.span import Span
 
 PLACEMENT_MODULE = "hyper_parallel.core.dtensor.placement_types"
+TORCH_PLACEMENTS = "torch.distributed.tensor"
 PLAN_MODULE = "hyper_parallel.distributed"
 """Where words are imported from by files that import none of their kind."""
 TORCH = "torch.distributed"
@@ -39,9 +40,10 @@ class Bound:
 
 
 class Names:
-    """The names of one file. ``spell`` notes the imports that it takes."""
+    """The names of one file. ``spell`` notes the imports that it takes, those of placements from ``placements``."""
 
-    def __init__(self, tree: PythonTree, lines: Lines) -> None:
+    def __init__(self, tree: PythonTree, lines: Lines, placements: str = PLACEMENT_MODULE) -> None:
+        self.placements = placements
         self.tree = tree
         self.lines = lines
         self.imports: list[Bound] = []
@@ -127,8 +129,20 @@ class Names:
             return word
         if word in self.own or any(b.name == word for b in self.imports):
             raise CannotRealise(f"`{word}` means something else in this file")
-        self.wanted[word] = source
+        self.wanted[word] = self.placements if kind is PLACEMENTS else source
         return word
+
+    def beside(self, path: str, word: str, at: int) -> str:
+        """Another word of the module that a dotted path leads into, as the file says it. Raises CannotRealise where it
+        imports no such word."""
+        wanted = f"{path.rpartition('.')[0]}.{word}"
+        for bound in self.imports:
+            if bound.seen_from(at) and bound.name not in self.own:
+                if bound.path == wanted:
+                    return bound.name
+                if wanted.startswith(f"{bound.path}."):
+                    return f"{bound.name}{wanted[len(bound.path) :]}"
+        raise CannotRealise(f"the file does not import `{word}`")
 
     def known(self, word: str, at: int) -> str | None:
         """The same for words that take no further import; None for others."""
@@ -168,7 +182,7 @@ class Names:
         known: dict[int, Items] = {}
         fresh: dict[str, list[str]] = {}
         for word, source in sorted(self.wanted.items()):
-            kind = next(k for m, k in _KINDS if m == source)
+            kind = PLACEMENTS if source == self.placements else next(k for m, k in _KINDS if m == source)
             sibling = next(
                 (b for b in self.imports if b.scope is None and isinstance(b.node, ast.ImportFrom)
                  and any(_is_word(b.path, w) for w in kind)),

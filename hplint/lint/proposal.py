@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hplint.plan.entry import Entry
+from hplint.plan.style import StyleEntry
 from hplint.text.span import Span
 
 
@@ -50,6 +51,21 @@ class AddItem(NamedTuple):
     value: Any
 
 
+class SetArgument(NamedTuple):
+    """The style of an entry gets this argument, or another value for it."""
+
+    entry: StyleEntry
+    name: str
+    value: Any
+
+
+class SetStyle(NamedTuple):
+    """An entry gets another style, of the same arguments."""
+
+    entry: StyleEntry
+    name: str
+
+
 class RemoveEntry(NamedTuple):
     """The whole entry goes, with comment lines of its own."""
 
@@ -85,7 +101,10 @@ class ChangeComment(NamedTuple):
     text: str
 
 
-Change = Rename | Rewrite | Remove | SetField | AddItem | RemoveEntry | AddEntries | Draft | ChangeComment
+Change = (
+    Rename | Rewrite | Remove | SetField | AddItem | SetArgument | SetStyle | RemoveEntry | AddEntries | Draft
+    | ChangeComment
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

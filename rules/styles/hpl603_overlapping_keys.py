@@ -3,7 +3,19 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from hplint.rule import COLWISE, ROWWISE, SEQUENCE, Case, Finding, Related, StyleEntry, on_styles, quote
+from hplint.rule import (
+    COLWISE,
+    ROWWISE,
+    SEQUENCE,
+    Case,
+    Finding,
+    Proposal,
+    Related,
+    StyleEntry,
+    on_styles,
+    quote,
+    remove_item,
+)
 
 RULE = on_styles("HPL603", "overlapping-keys", "error", "torch")
 
@@ -23,9 +35,26 @@ def check(case: Case) -> Iterator[Finding]:
                 "leave one key for each module",
                 again,
                 fqn,
+                fixes=tuple(_fixes(case, first, again)),
                 related=(Related("cut here first", first.key.span),),
                 severity="warning" if again.conditional or first.conditional else None,
             )
+
+
+def _fixes(case: Case, first: StyleEntry, again: StyleEntry) -> Iterator[Proposal]:
+    """Take out the key of which the other one names all modules. Where the styles differ it is that of the same
+    modules: which one is meant nobody knows, and a narrower key may be meant as an exception."""
+    assert case.styles is not None and first.key is not None and again.key is not None
+    earlier, later = (set(case.styles.hits.get(e.index, ())) for e in (first, again))
+    alike = _does(first) == _does(again)
+    for entry, own, others in ((again, later, earlier), (first, earlier, later)):
+        if entry.key is not None and (own == others or (alike and own < others)):
+            yield remove_item(entry.key.span, entry.key.value)
+
+
+def _does(entry: StyleEntry) -> object:
+    style = entry.style
+    return style and (style.name, style.open, sorted((n, str(k.value)) for n, k in style.arguments.items()))
 
 
 def _surely_both(first: StyleEntry, again: StyleEntry) -> bool:

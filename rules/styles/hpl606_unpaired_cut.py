@@ -8,10 +8,15 @@ from typing import NamedTuple
 
 from hplint.rule import (
     COLWISE,
+    REPLICATE,
     ROWWISE,
     Case,
     Finding,
+    Proposal,
     Related,
+    Remove,
+    SetArgument,
+    SetStyle,
     Style,
     StyleEntry,
     is_linear,
@@ -50,7 +55,11 @@ def check(case: Case) -> Iterator[Finding]:
     if case.styles is None or case.tree is None:
         return
     told: set[str] = set()
-    for pair in _pairs(case):
+    pairs = list(_pairs(case))
+    firsts: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        firsts.setdefault(pair.then, []).append(pair)
+    for pair in pairs:
         entry, words = _verdict(pair)
         if entry is None or pair.then in told:
             continue
@@ -64,9 +73,40 @@ def check(case: Case) -> Iterator[Finding]:
             advice,
             entry,
             pair.then if entry is pair.other else pair.first,
+            fixes=tuple(_fixes(firsts[pair.then])),
             related=related,
             severity=None if _is_sure(pair) else "warning",
         )
+
+
+def _fixes(pairs: list[Pair]) -> Iterator[Proposal]:
+    """Make the layers before one and this one a pair again; none where that takes a style that no key gives, or styles
+    that say more than which way they cut."""
+    other = pairs[0].other
+    ones = [p.one for p in pairs]
+    styles = [e.style if e else None for e in (*ones, other)]
+    if any(s is None or s.base or s.kind not in (COLWISE, ROWWISE) for s in styles):
+        return
+    if all(s and s.kind == (ROWWISE if e is other else COLWISE) for s, e in zip(styles, (*ones, other), strict=True)):
+        yield from _keeping_kinds(ones, other)
+        return
+    wrong = [(e, COLWISE) for e in ones if e and e.style and e.style.kind == ROWWISE]
+    if other and other.style and other.style.kind == COLWISE:
+        wrong.append((other, ROWWISE))
+    if not any(e.style.arguments or e.style.open for e, _ in wrong if e.style):
+        names = " and ".join(dict.fromkeys(f"{quote(e.key.value)} {quote(kind)}" for e, kind in wrong if e.key))
+        yield Proposal(f"make {names}", tuple(SetStyle(*w) for w in wrong))
+
+
+def _keeping_kinds(ones: list[StyleEntry | None], other: StyleEntry | None) -> Iterator[Proposal]:
+    """Columns that are gathered before rows: do not gather them."""
+    gathered = [e for e in ones if e and e.style and _made(e.style) == "whole"]
+    spans = [e.style.arguments["output_layouts"].key_span for e in gathered if e.style and e.key]
+    if other and other.style and _wanted(other.style) == "cut" and spans:
+        yield Proposal("remove `output_layouts`", tuple(Remove(s) for s in dict.fromkeys(spans)))
+        if len(gathered) == len(ones):
+            title = "give it `input_layouts=Replicate()`"
+            yield Proposal(title, (SetArgument(other, "input_layouts", REPLICATE),))
 
 
 def _is_sure(pair: Pair) -> bool:

@@ -2,7 +2,18 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import ROWWISE, Case, Finding, is_embedding, on_styles, quote, style_input
+from hplint.rule import (
+    REPLICATE,
+    ROWWISE,
+    Case,
+    Finding,
+    Proposal,
+    SetArgument,
+    is_embedding,
+    on_styles,
+    quote,
+    style_input,
+)
 
 RULE = on_styles("HPL610", "embedding-input-layout", "error", "torch")
 
@@ -30,5 +41,6 @@ def check(case: Case) -> Iterator[Finding]:
             "them: the sequence comes out once for every rank, without an error",
             "write `input_layouts=Replicate()`",
             entry,
+            fixes=(Proposal("give it `input_layouts=Replicate()`", (SetArgument(entry, "input_layouts", REPLICATE),)),),
             field="input_layouts",
         )
