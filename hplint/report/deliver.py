@@ -51,8 +51,8 @@ def deliver(
 
 
 _NO_PLAN = (
-    "a plan is a plan_overrides section, a list of entries with match, a Python dict of ModuleShardingSpec, or one of "
-    "parallel styles"
+    "a plan is a plan_overrides section, a list of entries with match, a Python dict of ModuleShardingSpec or of "
+    "parallel styles, or a tp_plan"
 )
 
 

@@ -17,9 +17,8 @@ def check(case: Case) -> Iterator[Finding]:
         message = f"{_what(fault)} is {data['type']}{value}, but must be {data['allowed']}: {outcome}"
         # Contract values of an inactive entry are never looked at; all other types are checked before `when` is.
         severity = None if fault.field in CONTRACT_FIELDS else "error"
-        yield Finding(
-            fault.span, message, help=_advice(fault), entry=case.entry(fault), field=fault.field, severity=severity
-        )
+        entry = case.entry(fault) or case.style_entry(fault)
+        yield Finding(fault.span, message, help=_advice(fault), entry=entry, field=fault.field, severity=severity)
 
 
 def _is_telling(fault: Fault) -> bool:

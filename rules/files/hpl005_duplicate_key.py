@@ -23,6 +23,5 @@ def check(case: Case) -> Iterator[Finding]:
         shown = quote(key if isinstance(key, str) else case.plan.source.cut(fault.span))
         message = f"{shown} is written twice {where}: the earlier value is dropped without a word"
         related = tuple(Related(*place) for place in fault.related)
-        yield Finding(
-            fault.span, message, help="keep one of the two", entry=case.entry(fault), field=fault.field, related=related
-        )
+        entry = case.entry(fault) or case.style_entry(fault)
+        yield Finding(fault.span, message, help="keep one of the two", entry=entry, field=fault.field, related=related)

@@ -16,7 +16,8 @@ def check(case: Case) -> Iterator[Finding]:
         advice = "use constants of this file, literal loops and functions of this file where it should be checked"
         if meant := fault.data.get("meant"):
             advice = f"did you mean {quote(meant)}?"
-        yield Finding(fault.span, message, help=advice, entry=case.entry(fault), field=fault.field)
+        entry = case.entry(fault) or case.style_entry(fault)
+        yield Finding(fault.span, message, help=advice, entry=entry, field=fault.field)
 
 
 def _misspelt(fault: Fault) -> Finding:
