@@ -8,6 +8,7 @@ from hplint.derive.boundary import Boundary
 from hplint.front.keys import ACCELERATOR, ACCELERATOR_KEYS, ENTRY_KEYS, PLAN_OVERRIDES, YAML, Key, entry_keys
 from hplint.ide.schema_kinds import Kind, kinds, united
 from hplint.ide.schema_names import Shape, anchored, fold, regex
+from hplint.ide.schema_styles import style_definitions, style_sections
 from hplint.ide.schema_text import Texts
 from hplint.ide.schema_values import (
     Schema,
@@ -89,6 +90,7 @@ def plan_schema(
         "entries": {"type": "array", "items": ref("entry")},
         "by_match": {"type": "object", "propertyNames": ref("module"), "additionalProperties": ref("fields")},
         "accelerator": _accelerator(texts),
+        **style_definitions(tree),
     }
     return {
         "$schema": DRAFT,
@@ -103,7 +105,7 @@ def _root() -> Schema:
     """A list of entries, a trainer file, or a mapping of which some value has fields of an entry: told apart by
     conditions, so that complaints are about one of them."""
     plan = {"description": "the sharding plan", "anyOf": [ref("entries"), ref("by_match"), {"type": "null"}]}
-    trainer = {"properties": {PLAN_OVERRIDES: plan, ACCELERATOR: ref("accelerator")}}
+    trainer = {"properties": {PLAN_OVERRIDES: plan, ACCELERATOR: ref("accelerator"), **style_sections()}}
     entry = {"type": "object", "anyOf": [{"required": [name]} for name in _TELLING]}
     some_entry = {"not": {"additionalProperties": {"not": entry}}}
     return {

@@ -197,6 +197,30 @@ def test_without_a_model_every_name_passes_and_keys_are_checked() -> None:
     assert not validator.is_valid([ENTRY | {"parms": {}}])
 
 
+@pytest.mark.parametrize(
+    ("plan", "passes"),
+    [
+        ({"tp_plan": {"model.layers.*.mlp.up_proj": "colwise", "lm_head": "colwise_gather_output"}}, True),
+        ({"tp_plan": "auto"}, True),
+        ({"distributed_config": {"tp_size": 2, "tp_plan": {"model.layers.*.mlp.up_proj": "colwise"}}}, True),
+        ({"base_model_tp_plan": {"layers.*.mlp.up_proj": "colwise", "embed_tokens": "embedding_rowwise"}}, True),
+        ({"tp_plan": {"model.layers.*.mlp.up_porj": "colwise"}}, False),
+        ({"tp_plan": {"model.layers.0.mlp.up_proj": "colwise"}}, False),
+        ({"tp_plan": {"model.layers.*.mlp.up_proj": "colwse"}}, False),
+        ({"tp_plan": {"model.layers.*.mlp.up_proj": "grouped_gemm"}}, False),
+        ({"base_model_tp_plan": {"model.layers.*.mlp.up_proj": "colwise"}}, False),
+        ({"distributed_config": {"tp_plan": {"lm_head": "col"}}}, False),
+    ],
+)
+def test_keys_and_words_of_tp_plans_are_those_of_the_model_and_the_library(plan: dict[str, Any], passes: bool) -> None:
+    assert (errors(plan, "llama") == []) is passes
+
+
+def test_tp_plans_for_models_of_other_makers_are_checked_for_words_alone() -> None:
+    assert errors({"tp_plan": {"anything.at.all": "colwise"}}, "toy") == []
+    assert errors({"tp_plan": {"anything.at.all": "colwse"}}, "toy") != []
+
+
 @given(st.sets(st.from_regex(r"[ab](\.(a|b|[0-9]{1,2})){0,3}", fullmatch=True), max_size=30), st.data())
 def test_folded_names_match_themselves_and_nothing_else(names: set[str], data: st.DataObject) -> None:
     expressions = [regex(shape) for shape in fold(sorted(names))]
