@@ -52,8 +52,9 @@ def test_pairs_and_keys_are_put_right(items: tuple[str, ...], after: tuple[str, 
 
 
 def test_the_layout_of_token_ids_is_added_with_its_import() -> None:
-    found = fixed("parallelize_module(model, mesh, {'model.embed_tokens': RowwiseParallel()})  # as wide as needed\n")
-    assert "RowwiseParallel(input_layouts=Replicate())" in found.text
+    found = fixed("parallelize_module(model, mesh, {'model.embed_tokens': RowwiseParallel()})\n")
+    assert "input_layouts=Replicate()" in found.text
+    assert [d.code for d in found.checked.diagnostics] == ["HPL612"]
     assert found.text.startswith("from torch.distributed.tensor import Replicate, Shard\n")
 
 
