@@ -1,0 +1,1 @@
+"""Plans of styles, applied by the libraries that they are written for."""
