@@ -23,7 +23,7 @@ from hplint.text.span import Span
 
 LIBRARY = frozenset((
     "copy.copy", "copy.deepcopy", "itertools.chain", "itertools.product", "itertools.chain.from_iterable",
-    "collections.OrderedDict", "typing.cast", "types.MappingProxyType",
+    "collections.OrderedDict", "typing.cast", "types.MappingProxyType", "builtins.dict.fromkeys",
 ))  # fmt: skip
 
 
@@ -53,6 +53,18 @@ def make_dict(m: Machine, arguments: Arguments, span: Span) -> Value:
         table.put(Const(name, arguments.names.get(name, span)), value)
     for unknown in arguments.strange:
         table.put(unknown, unknown)
+    return table
+
+
+def _from_keys(m: Machine, arguments: Arguments, span: Span) -> Value:
+    found = items_of(arguments.positional[0])
+    table = m.new_table(span)
+    given = arguments.get(1, "value") or Const(None, span)
+    for key in found[0] if found else ():
+        table.put(key, given)
+    if found is None or found[1]:
+        rest = Unknown(span, "its keys are known only at run time")
+        table.put(rest, given)
     return table
 
 
@@ -239,6 +251,7 @@ _FUNCTIONS: dict[str, Callable[[Machine, Arguments, Span], Value]] = {
     "str": _computed(str), "repr": _computed(repr), "int": _computed(int), "float": _computed(float),
     "abs": _computed(abs), "min": _computed(min), "max": _computed(max), "sum": _computed(sum), "bool": _bool,
     "any": _truths(True), "all": _truths(False), "iter": _same, "types.MappingProxyType": _same,
+    "dict.fromkeys": _from_keys,
     "copy.copy": lambda m, arguments, span: copied(m, arguments.positional[0], False),
     "copy.deepcopy": lambda m, arguments, span: copied(m, arguments.positional[0], True),
     "itertools.chain": _chain, "itertools.chain.from_iterable": _chain_all, "itertools.product": _product,

@@ -152,10 +152,10 @@ def _attribute(m: Machine, node: ast.Attribute, scope: Scope) -> Value:
     if name is not None and (stored := scope.find(name)) is not None:
         return torch_paths.named(used(stored, span), node.attr)
     owner = value(m, node.value, scope)
-    if node.attr in CARRIERS:
-        found = tp_plan_claims.read_attribute(m, scope, owner, dotted(node.value), node.attr, span)
-        if found is not None:
-            return used(found, span)
+    if isinstance(owner, Unknown) and (own := tp_plan_claims.read_own(m, scope, owner, dotted(node.value), node.attr)):
+        return own
+    if node.attr in CARRIERS and (there := tp_plan_claims.read_attribute(owner, dotted(node.value), node.attr, span)):
+        return there
     match owner:
         case Reference():
             reference = Reference(f"{owner.path}.{node.attr}", span, owner.found)

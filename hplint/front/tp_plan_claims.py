@@ -3,8 +3,9 @@
 The static machine tells this module of each such binding while it follows a file; tp_plan.py makes plans of them.
 """
 
+import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hplint.front.python_values import (
@@ -33,6 +34,7 @@ LOADERS = frozenset(("from_pretrained", "from_config", "from_dict", CONFIG, CONF
 REMOVED = "builtins.AttributeError"
 """What the library writes where a class takes an attribute of its base away."""
 _SELF = ("self", "cls")
+_COMPUTED = frozenset(("property", "cached_property"))
 _MODEL = "pretrained_model_name_or_path"
 
 
@@ -139,10 +141,8 @@ def make_config(m: "Machine", arguments: Arguments, span: Span) -> Table:
     return table
 
 
-def read_attribute(m: "Machine", scope: "Scope", owner: Value, path: str | None, name: str, span: Span) -> Value | None:
-    """``owner.name`` where the name is that of a plan: the plan of a class around, or what stands in another file."""
-    if path in _SELF and (inside := _scope_around(scope)) and (found := member(m.classes.get(id(inside)), name)):
-        return found
+def read_attribute(owner: Value, path: str | None, name: str, span: Span) -> Value | None:
+    """``owner.name`` where the name is that of a plan and nothing in the file gives it: it stands in another file."""
     origin = _origin(owner)
     if CARRIERS[name].kind == "argument" and origin and not origin.variable[:1].isupper():
         return None  # So are plans of torch called.
@@ -152,6 +152,17 @@ def read_attribute(m: "Machine", scope: "Scope", owner: Value, path: str | None,
             span, f"`{path or variable}.{name}` stands in another file", origin=Origin(variable, (*steps, name))
         )
     return None
+
+
+def read_own(m: "Machine", scope: "Scope", owner: Value, path: str | None, name: str) -> Value | None:
+    """``self.name``: a dict of the class around, or a method of it that is about plans. Plain values are left unknown:
+    objects may have others."""
+    inside = _scope_around(scope) if path in _SELF else None
+    found = member(m.classes.get(id(inside)), name) if inside else None
+    if isinstance(found, Function) and "plan" in name.lower() and isinstance(found.node, ast.FunctionDef):
+        marks = {d.id for d in found.node.decorator_list if isinstance(d, ast.Name)}
+        return found if "staticmethod" in marks else replace(found, owner=owner) if not marks & _COMPUTED else None
+    return found if isinstance(found, Table) else None
 
 
 def member(owner: ClassValue | None, name: str, depth: int = 0) -> Value | None:
