@@ -213,6 +213,8 @@ def _carried(carrier: Carrier, scope: "Scope", path: str | None, owner: Value | 
             return carrier._replace(owner=owner.path.rpartition(".")[2])
         case Reference() if owner.word[:1].isupper():
             return carrier._replace(owner=owner.word)
+    if parts[-1][:1].isupper():
+        return carrier._replace(owner=parts[-1])
     if parts[0] in _SELF and "config" not in parts:
         name = _class_around(scope)
     if carrier.kind == "model" and name is None:
