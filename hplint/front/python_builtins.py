@@ -37,7 +37,7 @@ def call(m: Machine, path: str, arguments: Arguments, span: Span) -> Value:
         return arguments.get(1, "val") or Unknown(span, "there is nothing to cast")
     known = arguments.positional
     if unknown := python_operators.first_unknown(*known, *arguments.keywords.values()):
-        return Unknown(span, unknown.reason, origin=torch_paths.through(path, known))
+        return torch_paths.iterated(path, known, span, unknown.reason)
     function = _FUNCTIONS.get(path.removeprefix("builtins."))
     if function is None or (not known and path not in _BARE):
         return Unknown(span, "it is called only at run time")

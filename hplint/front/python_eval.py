@@ -73,6 +73,8 @@ def items_of(m: Machine, iterable: Value, node: ast.expr) -> tuple[list[Value], 
             return found, loose and Unknown(loose.span, loose.reason, True)
         case Const(value=str() as text) if len(text) <= LOOP:
             return [Const(c, iterable.span) for c in text], None
+        case Unknown(each=Items() | Unknown() as each):
+            return [each], None
         case Unknown():
             return [], Unknown(span, iterable.reason, True, origin=torch_paths.item(iterable.origin))
         case ClassValue(is_enum=True):

@@ -38,8 +38,9 @@ class Items:
 
 class Origin(NamedTuple):
     """How an unknown value is reached from a name: ``steps`` are attributes and items, ``*`` where a loop or an unknown
-    number leads on. ``shape`` is "pairs" where iterating gives (key, item), "pair" for such a pair. ``picked`` is the
-    last step as a text that was written in brackets. ``wrapped`` are calls around the value, with their places."""
+    number leads on. ``shape`` is "pairs" where iterating gives (key, item), "pair" for such a pair, "modules" and
+    "named modules" where it gives all modules below. ``picked`` is the last step as a text that was written in
+    brackets. ``wrapped`` are calls around the value, with their places."""
 
     variable: str
     steps: tuple[str, ...] = ()
@@ -68,6 +69,8 @@ class Unknown:
     """How it is reached, where that is a path from a name."""
     glob: Const | None = None
     """A text of which parts are unknown, these as ``*``."""
+    each: "Value | None" = None
+    """What stands for all that a loop over it runs through, where that is known in part: the row of a ``zip``."""
 
 
 @dataclass(slots=True, eq=False)

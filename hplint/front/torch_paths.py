@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hplint.front.python_values import Arguments, Const, Items, MeshValue, Origin, Reference, Unknown, Value
+from hplint.plan.style import ANY
 from hplint.text.span import Span
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ _SAME = frozenset((
 ))  # fmt: skip
 """Methods that give the module itself, or what iterating it gives too."""
 _PAIRS = frozenset(("items", "named_children"))
+_DEEP = {"modules": "modules", "named_modules": "named modules"}
 _KEEPING = frozenset((
     "builtins.list", "builtins.tuple", "builtins.iter", "builtins.reversed", "typing.cast", "copy.copy",
     "copy.deepcopy",
@@ -48,6 +50,8 @@ def item(origin: Origin | None) -> Origin | None:
     """What a loop over a value runs through."""
     if origin is None or origin.shape == "pair":
         return None
+    if origin.shape in _DEEP.values():
+        return origin.to(ANY)._replace(shape="pair" if origin.shape == _DEEP["named_modules"] else "")
     found = origin.to("*")
     return found._replace(shape="pair") if origin.shape == "pairs" else found
 
@@ -83,7 +87,9 @@ def unpack_pair(
     if given.origin is None or given.origin.shape != "pair" or len(target.elts) != 2:
         return False
     key, module = target.elts
-    bind(key, replace(given, origin=None, glob=Const("*", m.places.span(key))))
+    # Names of modules at any depth are no pattern of one segment.
+    glob = None if given.origin.steps[-1:] == (ANY,) else Const("*", m.places.span(key))
+    bind(key, replace(given, origin=None, glob=glob))
     bind(module, replace(given, origin=given.origin._replace(shape="")))
     return True
 
@@ -105,11 +111,36 @@ def _after_call(m: "Machine", origin: Origin | None, arguments: Arguments, span:
         return owner
     if method in _PAIRS:
         return owner._replace(shape="pairs")
+    if method in _DEEP:
+        return owner._replace(shape=_DEEP[method])
     if method == "get_submodule" and given and isinstance(given[0], Const):
         return owner._replace(steps=(*owner.steps, *str(given[0].value).split(".")))
     if method in ("register_module", "add_module") and len(given) == 2:
         _note_wrapped(m, owner.to(_step_of(given[0])), given[1])
     return None
+
+
+def iterated(path: str, arguments: list[Value], span: Span, reason: str) -> Value:
+    """What a builtin function gives for arguments of which some are unknown."""
+    first = arguments[0] if arguments else None
+    each: Value | None = first.each if isinstance(first, Unknown) and path in _KEEPING else None
+    if path == "builtins.zip":
+        each = Items("tuple", [each_of(v) for v in arguments], span)
+    elif path == "builtins.enumerate" and isinstance(first, Unknown) and first.each is not None:
+        number = Unknown(span, reason, True, glob=Const("*", span))
+        each = Items("tuple", [number, first.each], span)
+    elif path == "itertools.chain" and all(isinstance(v, Unknown) and v.origin for v in arguments):
+        return Items("list", [each_of(v) for v in arguments], span)
+    return Unknown(span, reason, origin=through(path, arguments), each=each)
+
+
+def each_of(value: Value) -> Value:
+    """What stands for all that a loop over a value runs through."""
+    if isinstance(value, Unknown):
+        return value.each or Unknown(value.span, value.reason, True, origin=item(value.origin))
+    numbers = isinstance(value, Items) and all(isinstance(i, Const) and isinstance(i.value, int) for i in value.items)
+    glob = Const("*", value.span) if numbers else None
+    return Unknown(value.span, "which item it is is known only at run time", True, glob=glob)
 
 
 def through(path: str, arguments: list[Value]) -> Origin | None:

@@ -25,6 +25,7 @@ from hplint.front.python_values import (
     Value,
     hashed,
 )
+from hplint.front.torch_narrowing import narrowed_calls
 from hplint.front.torch_paths import origin_of
 from hplint.front.torch_wrapping import wrap_policies
 from hplint.plan.entry import UNKNOWN, Keyword, Text
@@ -39,9 +40,10 @@ _DEPTH = 6
 
 def torch_plans(m: Machine) -> tuple[Plan, ...]:
     """The plans of a file that was run, in reading order, each once."""
-    drafts = [d for run in _outermost(m) if (d := _of_run(run)) and d.entries]
+    narrowed = narrowed_calls(m.tree, m.places)
+    drafts = [d for run in _outermost(m) if (d := _of_run(run, narrowed)) and d.entries]
     _compare(drafts)
-    drafts += [_of_table(t) for t in _unapplied(m.tables)]
+    drafts += [_of_table(t) for t in _unapplied(m.tables, _applied_styles(m))]
     kept: list[_Draft] = []
     for draft in sorted(drafts, key=lambda d: -len(d.marks)):
         if draft.entries and not any(draft.marks <= other.marks for other in kept):
@@ -88,7 +90,7 @@ def _compare(drafts: list[_Draft]) -> None:
         always = set.intersection(*keys)
         for draft, own in zip(same, keys, strict=True):
             for entry in draft.entries:
-                entry.conditional = _place(entry) not in always
+                entry.conditional = _place(entry) not in always or bool(entry.applied and entry.applied.narrowed)
             elsewhere = {_place(e): e for d in same for e in d.entries if _place(e) not in own}
             start = len(draft.entries)
             draft.others = [replace(e, index=start + i, conditional=True) for i, e in enumerate(elsewhere.values())]
@@ -106,7 +108,7 @@ def _plan(source: Source, draft: _Draft) -> Plan:
     )  # fmt: skip
 
 
-def _of_run(run: Run) -> _Draft | None:
+def _of_run(run: Run, narrowed: frozenset[Span]) -> _Draft | None:
     """All that one run applies to modules."""
     reader = _Reader()
     anchor, names = START, []
@@ -117,15 +119,22 @@ def _of_run(run: Run) -> _Draft | None:
             anchor = (applied.table and applied.table.anchor) or applied.span
         if applied.table and applied.table.name:
             names.append(applied.table.name)
-        reader.read(applied.items, _application(applied, run))
+        reader.read(applied.items, _application(applied, run, applied.span in narrowed))
         reader.note_doubled(applied.table)
     draft = reader.draft(anchor, names[0] if len(set(names)) == 1 else None)
     draft.code = run.code
     return draft
 
 
-def _unapplied(tables: Iterable[Table]) -> list[Table]:
-    """Dicts of styles that no call in the file is given, by the place of their literal."""
+def _applied_styles(m: Machine) -> set[Span]:
+    """The places of the styles that calls are given."""
+    given = (v for run in m.runs for applied in run.applied for _, v in applied.items)
+    return {v.span for v in given if isinstance(v, StyleValue)}
+
+
+def _unapplied(tables: Iterable[Table], given: set[Span]) -> list[Table]:
+    """Dicts of styles that no call in the file is given, by the place of their literal. ``given``: the styles that
+    calls are given from elsewhere."""
     applied = {t.span for t in tables if t.applied}
     flowed = {t.span for t in tables if t.flowed and not t.returned}
     loose = [t for t in tables if t.holds_styles and t.span not in applied and t.span not in flowed]
@@ -134,7 +143,10 @@ def _unapplied(tables: Iterable[Table]) -> list[Table]:
         t
         for t in loose
         # A dict from which others take their styles is no plan.
-        if t.returned or not any(_style_spans(t) < spans for key, spans in inside.items() if key != id(t))
+        if t.returned
+        or not (
+            _style_spans(t) <= given or any(_style_spans(t) < spans for key, spans in inside.items() if key != id(t))
+        )
     ]
 
 
@@ -222,13 +234,13 @@ def _static(value: Value, depth: int = 0) -> object:
     return UNKNOWN
 
 
-def _application(applied: Applied, run: Run) -> Application | None:
+def _application(applied: Applied, run: Run, narrowed: bool) -> Application:
     origin = origin_of(applied.module)
     mesh = _mesh(applied.mesh)
     span = applied.module.span if applied.module is not None else applied.span
     if origin is None:
-        return Application(span=span, mesh=mesh)
-    return Application(origin.steps, origin.variable, span, mesh, tuple(_before(origin, applied, run)))
+        return Application(span=span, mesh=mesh, narrowed=narrowed)
+    return Application(origin.steps, origin.variable, span, mesh, tuple(_before(origin, applied, run)), narrowed)
 
 
 def _before(origin: Origin, applied: Applied, run: Run) -> Iterable[Earlier]:

@@ -72,12 +72,17 @@ class WrapPolicy(NamedTuple):
     owner: str | None = None
 
 
+ANY = "*.*"
+"""A step to a module itself and to all below it: a loop over ``modules()``. No segment of a key can say so."""
+
+
 @dataclass(slots=True, eq=False)
 class Application:
     """What a plan is applied to: one call, or one model class of the library.
 
-    ``steps`` lead from what ``variable`` names to the module; a loop over layers is ``*``. ``span`` marks the module
-    argument. ``before`` are the calls on modules of the same variable that came earlier and matter.
+    ``steps`` lead from what ``variable`` names to the module; a loop over layers is ``*``, one over all modules ANY.
+    ``narrowed``: it is made for some of these alone. ``span`` marks the module argument. ``before`` are the calls on
+    modules of the same variable that came earlier and matter.
     """
 
     steps: tuple[str, ...] = ()
@@ -85,6 +90,12 @@ class Application:
     span: Span = START
     mesh: MeshUse | None = None
     before: tuple[Earlier, ...] = ()
+    narrowed: bool = False
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether it is made for several modules."""
+        return not {"*", ANY}.isdisjoint(self.steps)
 
 
 class Carrier(NamedTuple):

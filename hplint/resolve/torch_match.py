@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from hplint.model.tree import ModuleTree
 from hplint.plan.plan import Plan
-from hplint.plan.style import Application, StyleEntry
+from hplint.plan.style import ANY, Application, StyleEntry
 
 _MARKS = "*?["
 MODELS = frozenset(("model", "net", "network", "llm", "model_part", "base_model", "ddp_model", "parallel_model"))
@@ -66,6 +66,9 @@ def descend(tree: ModuleTree, roots: Iterable[str], steps: Sequence[str]) -> tup
 
 def _below(tree: ModuleTree, fqn: str, step: str) -> list[str]:
     below = children(tree, fqn)
+    if step == ANY:
+        prefix = f"{fqn}." if fqn else ""
+        return [fqn, *(name for name in tree.modules if name.startswith(prefix) and name != fqn)]
     if not any(mark in step for mark in _MARKS):
         return [below[step]] if step in below else []
     return [full for name, full in below.items() if fnmatchcase(name, step)]
@@ -95,10 +98,20 @@ def match_torch(plan: Plan, tree: ModuleTree) -> Matched:
         for entry in entries:
             assert entry.key is not None
             found.roots[entry.index] = roots
-            found.hits[entry.index] = descend(tree, roots, segments(entry.key.value))
+            found.hits[entry.index] = () if _some(entry) else descend(tree, roots, segments(entry.key.value))
             if not sure:
                 guessed.add(entry.index)
     return found._replace(guessed=frozenset(guessed))
+
+
+def _some(entry: StyleEntry) -> bool:
+    """Whether a style is for some modules of a loop, nobody knows which."""
+    applied = entry.applied
+    return bool(applied and applied.narrowed and applied.steps[-1:] in (("*",), (ANY,)) and not segments(_key(entry)))
+
+
+def _key(entry: StyleEntry) -> str:
+    return entry.key.value if entry.key else ""
 
 
 def _roots(tree: ModuleTree, applied: Application | None, entries: list[StyleEntry]) -> tuple[tuple[str, ...], bool]:

@@ -63,5 +63,4 @@ def _surely_both(first: StyleEntry, again: StyleEntry) -> bool:
         return False
     if first.applied is again.applied:
         return True
-    loops = [e.applied and "*" in e.applied.steps for e in (first, again)]
-    return not any(loops)
+    return not any(e.applied and e.applied.is_loop for e in (first, again))

@@ -10,6 +10,7 @@ from hplint.plan.plan import Document, Plan
 from hplint.plan.style import StyleEntry
 
 HEAD = """
+import itertools
 from torch.distributed.tensor import Partial, Replicate, Shard
 from torch.distributed.tensor.parallel import *
 from torch.distributed.device_mesh import init_device_mesh
@@ -69,6 +70,10 @@ def test_a_loop_over_layers_gives_one_entry_for_all_of_them() -> None:
         ("for i in range(n)", "model.layers[i]"),
         ("for b in model.to('cuda').layers", "b"),
         ("for b in model.get_submodule('layers')", "b"),
+        ("for b, c in zip(model.layers, configs)", "b"),
+        ("for i, b in zip(range(n), model.layers)", "b"),
+        ("for i, (b, c) in enumerate(zip(model.layers, configs))", "b"),
+        ("for b in itertools.chain(model.layers)", "b"),
     ],
 )
 def test_the_module_of_a_call_is_followed_through_loops_and_lookups(loop: str, module: str) -> None:
@@ -229,3 +234,37 @@ def test_the_class_that_must_not_be_split_is_that_of_its_model() -> None:
     plan = only("class M(P):\n _no_split_modules = ['A']\nparallelize_module(model, mesh, {'a': ColwiseParallel()})")
     (policy,) = plan.wraps
     assert (policy.owner, policy.classes[0].value, plan.source.cut(policy.classes[0].span)) == ("M", "A", "'A'")
+
+
+def test_the_number_of_a_row_of_layers_is_a_star_in_keys() -> None:
+    plan = only("def f(model, mesh, cs):\n plan = {}\n for i, (b, c) in enumerate(zip(model.layers, cs)):\n"
+                "  plan[f'layers.{i}.wq'] = ColwiseParallel()\n parallelize_module(model, mesh, plan)")  # fmt: skip
+    assert told(plan) == {"layers.*.wq": "ColwiseParallel"}
+
+
+@pytest.mark.parametrize(
+    ("loop", "test"),
+    [
+        ("for name, m in model.named_modules()", "isinstance(m, Block)"),
+        ("for m in model.modules()", "isinstance(m, Block)"),
+        ("for name, m in model.named_children()", "name == 'output'"),
+    ],
+)
+@pytest.mark.parametrize("form", ["{loop}:\n  if {test}:\n   {call}", "{loop}:\n  if not {test}: continue\n  {call}"])
+def test_a_condition_on_the_module_of_a_loop_leaves_open_which_ones_are_meant(loop: str, test: str, form: str) -> None:
+    call = "parallelize_module(m, mesh, {'wq': ColwiseParallel()})"
+    plan = only(f"def f(model, mesh):\n {form.format(loop=loop, test=test, call=call)}")
+    (entry,) = plan.styles
+    assert entry.applied and (entry.applied.narrowed, entry.applied.is_loop, entry.conditional) == (True, True, True)
+
+
+def test_a_condition_on_something_else_leaves_the_loop_as_it_is() -> None:
+    plan = only("def f(model, mesh, sp):\n for b in model.layers:\n  if sp:\n"
+                "   parallelize_module(b, mesh, {'wq': ColwiseParallel()})")  # fmt: skip
+    assert plan.styles[0].applied and not plan.styles[0].applied.narrowed
+
+
+def test_a_plan_that_is_made_of_another_one_is_the_only_one() -> None:
+    plan = only("def f(model, mesh, n):\n one = {'wq': ColwiseParallel()}\n"
+                " parallelize_module(model, mesh, {f'layers.{i}.{k}': v for i in range(n) for k, v in one.items()})")  # fmt: skip  # noqa: E501
+    assert told(plan) == {"layers.*.wq": "ColwiseParallel"}

@@ -156,3 +156,19 @@ def test_fixtures_hit_modules_with_every_key_that_is_not_conditional() -> None:
         for plan in read_document(Path(path).as_posix(), path.read_bytes()).plans:
             found = resolve_styles(plan, tree(name), Topology(tp=2))
             assert [e.key for e in found.unmatched if not e.conditional] == []
+
+
+def test_keys_count_from_every_module_that_a_loop_over_all_of_them_may_mean() -> None:
+    _, found = resolved(
+        "def f(model, mesh):\n for n, m in model.named_modules():\n  if isinstance(m, LlamaMLP):\n"
+        "   parallelize_module(m, mesh, {'up_proj': ColwiseParallel()})"
+    )
+    assert found.hits[0] == ("model.layers.0.mlp.up_proj", "model.layers.1.mlp.up_proj")
+
+
+def test_a_style_for_some_modules_of_a_loop_is_not_taken_for_one_of_all_of_them() -> None:
+    _, found = resolved(
+        "def f(model, mesh):\n for n, m in model.named_children():\n  if n == 'lm_head':\n"
+        "   parallelize_module(m, mesh, ColwiseParallel())"
+    )
+    assert found.hits[0] == ()
