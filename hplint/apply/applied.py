@@ -23,7 +23,8 @@ class Applied:
 
     ``layouts`` maps full parameter names (after stacking) to their layouts, complete over the axes of their mesh;
     parameters that are not in it are whole on every rank. ``gradient_axes`` maps names to the axes, data-parallel ones
-    left out, over which each rank holds a share of the gradient alone.
+    left out, over which each rank holds a share of the gradient alone. ``parted`` maps
+    names of parameters to that of the parameter that they were tied to before, and are no longer.
     """
 
     plan: ApplyPlan
@@ -32,6 +33,7 @@ class Applied:
     layouts: Mapping[str, AxisLayout] = field(default_factory=dict)
     gradient_axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     recorder: Recorder | None = None
+    parted: Mapping[str, str] = field(default_factory=dict)
 
 
 def applied_of(model: nn.Module) -> Applied | None:

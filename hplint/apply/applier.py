@@ -49,7 +49,8 @@ def apply_plan(
     Every rank calls it, with equal weights. In mode ``local`` regions see plain tensors, this rank's parts; in mode
     ``validate`` DTensors flow through them, and what comes out has to be laid out as ``out_src`` declares. In both,
     plain tensors flow between boundaries and come out of the model, but for the logits of a loss-parallel head, which
-    are a DTensor. ``recorder`` is told of what is communicated (local mode).
+    are a DTensor. ``recorder`` is told of what is communicated (local mode). A plan of styles is applied by its own
+    library, without a mode and without a recorder.
 
     Raises CannotApply, with the model untouched, where plan, model and mesh do not fit or a plan was applied before;
     ApplyFailed where applying stops half-way.
@@ -59,6 +60,12 @@ def apply_plan(
     if applied_of(model) is not None:
         raise CannotApply("a plan was applied to this model already", "build the model anew")
     meshes = mesh if isinstance(mesh, Meshes) else meshes_of(mesh, plan.topology)
+    if plan.styles is not None:
+        from hplint.apply.styles.applied import apply_styles
+
+        if mode != "local":
+            raise CannotApply("a plan of styles is applied by its own library, which has no modes", "leave mode out")
+        return apply_styles(model, plan, meshes, recorder)
     return _Application(model, plan, meshes, mode, recorder).run()
 
 

@@ -8,7 +8,7 @@ from torch.distributed.device_mesh import DeviceMesh
 
 from hplint.apply.errors import CannotApply, PlanRefused
 from hplint.apply.mesh.meshes import Meshes
-from hplint.apply.plan import ApplyPlan, apply_plan_of, refuse_styles
+from hplint.apply.plan import ApplyPlan, apply_plan_of
 from hplint.config.config import Config
 from hplint.errors import RequestError
 from hplint.front.read import read_document
@@ -18,6 +18,7 @@ from hplint.lint.request import Request
 from hplint.lint.session import Session
 from hplint.model.read_tree import read_tree
 from hplint.plan.plan import Document, Plan
+from hplint.plan.style import STYLE_DIALECTS
 from hplint.targets.find import TargetFinder
 from hplint.text.wording import plural
 
@@ -46,7 +47,6 @@ def resolve_plan(
     """
     document = _read(plan)
     chosen = _choose(document, name)
-    refuse_styles(chosen)
     request = Request(
         paths=(document.source.path,),
         meshes=(_sizes(mesh),),
@@ -66,6 +66,12 @@ def resolve_plan(
     own = (*pairing.faults, *faults)
     found, resolved = session.engine.check(chosen, tree, topology, finder, own)
     diagnostics = (*session.engine.check_document(document), *found)
+    if chosen.dialect in STYLE_DIALECTS:
+        if any(d.severity == "error" for d in diagnostics):
+            raise _refused(diagnostics)
+        from hplint.apply.styles.dialect import freeze
+
+        return freeze((chosen,), tree, topology, pairing.src)
     if resolved is None or any(d.severity == "error" for d in diagnostics):
         raise _refused(diagnostics)
     return apply_plan_of(resolved, tree, topology, chosen, pairing.src)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hplint.derive.boundary import Boundary
 from hplint.errors import RequestError
@@ -11,10 +11,12 @@ from hplint.plan.entry import UNKNOWN, InnerOutSrc, Target, Text
 from hplint.plan.layout import Layout, Layouts
 from hplint.plan.placement import Placement
 from hplint.plan.plan import Plan
-from hplint.plan.style import STYLE_DIALECTS
 from hplint.resolve.layouts import complete, cutting_axes
 from hplint.resolve.resolved import ResolvedPlan
 from hplint.resolve.topology import Topology
+
+if TYPE_CHECKING:
+    from hplint.apply.styles.dialect import StyledPlan
 
 AxisLayout = Mapping[str, Placement]
 """Axis -> placement, complete over the axes that count and in mesh order."""
@@ -85,6 +87,9 @@ class ApplyPlan:
 
     ``special`` maps full parameter names to the special handler's name; ``tied`` are pairs of full parameter names.
     ``src`` are folders in which injected functions are looked up. Instances are pickled to the ranks.
+
+    ``styles`` is a plan of styles, which another library applies: the boundaries are then all modules of the model,
+    without contracts (:mod:`hplint.apply.styles.dialect`).
     """
 
     boundaries: tuple[ApplyBoundary, ...]
@@ -93,6 +98,7 @@ class ApplyPlan:
     tied: tuple[tuple[str, str], ...] = ()
     path: str = ""
     src: tuple[str, ...] = ()
+    styles: "StyledPlan | None" = None
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -102,14 +108,6 @@ class ApplyPlan:
     def boundary(self, fqn: str) -> ApplyBoundary | None:
         """The boundary of that FQN."""
         return next((b for b in self.boundaries if b.fqn == fqn), None)
-
-
-def refuse_styles(plan: Plan) -> None:
-    """Raise RequestError for a plan of another library's styles."""
-    if plan.dialect in STYLE_DIALECTS:
-        raise RequestError(
-            "plan_overrides can be applied, and this is a plan of parallel styles", "apply it with its own library"
-        )
 
 
 def apply_plan_of(

@@ -78,7 +78,11 @@ def _verify(request: ApplyRequest, meshes: Meshes, place: Place) -> dict[str, An
     options = request.options
     place.at("making the inputs")
     inputs = _given_inputs(options, request.plan.src, device_of(meshes)) if options.inputs else None
-    found = verify(lambda: _make(request, meshes), request.plan, meshes, _mode(request), options.seed, inputs, place)
+    plan = request.plan
+    if plan.styles is not None:
+        found = plan.styles.verify(lambda: _make(request, meshes), plan, meshes, options.seed, inputs, place)
+    else:
+        found = verify(lambda: _make(request, meshes), plan, meshes, _mode(request), options.seed, inputs, place)
     first = found.fault.boundary if found.fault else found.first
     boundary = request.plan.boundary(first) if first is not None else None
     return found.to_json() | {"place": boundary.place if boundary else ""}

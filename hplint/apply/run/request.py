@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import Any
 
-from hplint.apply.plan import ApplyPlan, apply_plan_of, refuse_styles
+from hplint.apply.plan import ApplyPlan, apply_plan_of
 from hplint.errors import RequestError
 from hplint.lint.request import CheckedPlan, Run
 from hplint.lint.run import spell
 from hplint.model.build import model_request
 from hplint.model.spec import parse_spec
+from hplint.plan.style import STYLE_DIALECTS
 from hplint.resolve.topology import Topology
 from hplint.text.wording import quote
 
@@ -61,12 +62,26 @@ def apply_request(run: Run, options: ApplyOptions, running: int | None = None) -
     number of ranks does not fit.
     """
     checked = _the_one(run)
-    refuse_styles(checked.plan)
     spec, model = _model(checked)
     topology = _sized(checked, options, running)
-    assert checked.resolved is not None and checked.tree is not None and checked.pairing is not None
-    plan = apply_plan_of(checked.resolved, checked.tree, topology, checked.plan, checked.pairing.src)
-    return ApplyRequest(plan, model, spec, _product(topology), options)
+    return ApplyRequest(_frozen(checked, topology, options), model, spec, _product(topology), options)
+
+
+def _frozen(checked: CheckedPlan, topology: Topology, options: ApplyOptions) -> ApplyPlan:
+    assert checked.tree is not None and checked.pairing is not None
+    if checked.plan.dialect in STYLE_DIALECTS:
+        from hplint.apply.styles.dialect import freeze
+
+        if options.mode != "local":
+            raise RequestError(
+                f"--mode {options.mode} is for plan_overrides; a plan of styles is applied by its own library",
+                "leave --mode out",
+            )
+        if options.applier != "torch":
+            raise RequestError(f"--applier {options.applier} is for plan_overrides, and this is a plan of styles")
+        return freeze((checked.plan,), checked.tree, topology, checked.pairing.src)
+    assert checked.resolved is not None
+    return apply_plan_of(checked.resolved, checked.tree, topology, checked.plan, checked.pairing.src)
 
 
 def check_options(
@@ -138,7 +153,7 @@ def _model(checked: CheckedPlan) -> tuple[str, Mapping[str, Any]]:
             f"{quote(choice.spec)} has names and shapes alone: --apply needs a model that can run",
             "name it as hf:DIR or py:module:factory",
         )
-    if checked.tree is None or checked.resolved is None:
+    if checked.tree is None or (checked.resolved is None and checked.plan.dialect not in STYLE_DIALECTS):
         raise RequestError(f"the model {quote(choice.spec)} cannot be had", "see the finding HPL009")
     return choice.spec, model_request(spec, checked.pairing.src)
 
