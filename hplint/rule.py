@@ -66,6 +66,7 @@ from hplint.plan.written import Written
 from hplint.resolve.biases import BiasedWeight, biased_weights
 from hplint.resolve.coverage import Coverage, Declared
 from hplint.resolve.experts import is_dense
+from hplint.resolve.projections import KEYS, PACKED, QUERIES, Group, config_of, groups_in, head_size, looks_linear
 from hplint.resolve.resolved import ResolvedPlan
 from hplint.resolve.style_coverage import StyleCoverage, style_coverage
 from hplint.resolve.styles import ResolvedStyles
@@ -78,6 +79,7 @@ from hplint.resolve.torch_layouts import (
     SEQUENCE,
     cut_dims,
     is_embedding,
+    is_known,
     is_linear,
     is_local,
     ties_again,
@@ -86,6 +88,17 @@ from hplint.resolve.torch_layouts import input_layout as style_input
 from hplint.resolve.torch_layouts import output_layout as style_output
 from hplint.resolve.torch_match import MODELS, Miss, children
 from hplint.resolve.torch_match import miss as key_miss
+from hplint.resolve.tp_plan_flow import (
+    BY_POSITION,
+    CUT_THEN_SUMMED,
+    SUMMING,
+    WHOLE_ALL_ALONG,
+    Flow,
+    Flows,
+    flows_of,
+    is_cut,
+)
+from hplint.resolve.tp_plan_words import WORDS
 from hplint.text.near import is_slip, near, one_near
 from hplint.text.span import START, Span
 from hplint.text.wording import listing, plural, quote
@@ -123,25 +136,33 @@ def on_styles(code: str, name: str, severity: str = "error", dialect: str = "sty
 
 
 __all__ = [
+    "BY_POSITION",
     "CANONICAL_AXES",
     "COLWISE",
     "CONTRACT_FIELDS",
+    "CUT_THEN_SUMMED",
     "FSDP_AXES",
     "INPUT_FIELDS",
+    "KEYS",
     "KNOWN",
     "MODELS",
     "OUTPUT",
     "OUTPUT_FIELDS",
+    "PACKED",
     "PARTIAL",
     "PREPARING",
+    "QUERIES",
     "REPLICATE",
     "ROWWISE",
     "SEQUENCE",
     "SHARDING_FIELDS",
     "START",
+    "SUMMING",
     "UNKNOWN",
     "WHEN_WORDS",
     "WHOLE",
+    "WHOLE_ALL_ALONG",
+    "WORDS",
     "AddEntries",
     "AddItem",
     "Application",
@@ -157,6 +178,9 @@ __all__ = [
     "Entry",
     "Fault",
     "Finding",
+    "Flow",
+    "Flows",
+    "Group",
     "Injection",
     "InnerOutSrc",
     "Keyword",
@@ -193,18 +217,25 @@ __all__ = [
     "add_params",
     "biased_weights",
     "children",
+    "config_of",
     "cut_dims",
     "fitting_outputs",
     "fitting_recipe",
     "fitting_wrapper",
+    "flows_of",
+    "groups_in",
+    "head_size",
     "injections",
+    "is_cut",
     "is_dense",
     "is_embedding",
+    "is_known",
     "is_linear",
     "is_local",
     "is_slip",
     "key_miss",
     "listing",
+    "looks_linear",
     "narrow_injection",
     "narrowed",
     "near",

@@ -2,12 +2,9 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import COLWISE, Case, Finding, ModuleTree, is_linear, is_local, on_styles, style_output
+from hplint.rule import COLWISE, KEYS, QUERIES, Case, Finding, head_size, is_linear, is_local, on_styles, style_output
 
 RULE = on_styles("HPL605", "heads-do-not-divide", "error", "torch")
-
-QUERIES = ("q_proj", "wq", "query", "to_q", "q")
-KEYS = ("k_proj", "v_proj", "wk", "wv", "key", "value", "to_k", "to_v", "k", "v")
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -40,19 +37,3 @@ def check(case: Case) -> Iterator[Finding]:
                 fqn,
                 severity="warning" if entry.conditional or is_local(entry.style) is not True else None,
             )
-
-
-def head_size(tree: ModuleTree, attention: str) -> int | None:
-    """Features of one head: what the attention module says, else the configuration."""
-    if attention in tree.modules:
-        ints = tree.modules[attention].ints
-        for name in ("head_dim", "head_size", "attention_head_size", "d_kv"):
-            if ints.get(name, 0) > 0:
-                return ints[name]
-    config = tree.config
-    head, hidden, heads = (config.get(n) for n in ("head_dim", "hidden_size", "num_attention_heads"))
-    if isinstance(head, int) and head > 0:
-        return head
-    if isinstance(hidden, int) and isinstance(heads, int) and heads > 0 and hidden % heads == 0:
-        return hidden // heads
-    return None

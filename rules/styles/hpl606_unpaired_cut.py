@@ -19,7 +19,7 @@ from hplint.rule import (
     SetStyle,
     Style,
     StyleEntry,
-    is_linear,
+    groups_in,
     is_local,
     on_styles,
     quote,
@@ -29,16 +29,6 @@ from hplint.rule import (
 
 RULE = on_styles("HPL606", "unpaired-cut", "error", "torch")
 
-PAIRS = (
-    (("q_proj", "k_proj", "v_proj"), ("o_proj", "out_proj", "dense")),
-    (("wq", "wk", "wv"), ("wo",)),
-    (("to_q", "to_k", "to_v"), ("to_out", "to_o")),
-    (("gate_proj", "up_proj"), ("down_proj",)),
-    (("w1", "w3"), ("w2",)),
-    (("fc1",), ("fc2",)),
-    (("c_fc",), ("c_proj",)),
-)
-"""Names of the layers that are read, and of the one that reads what they make."""
 LAST = (-1, 2)
 
 
@@ -125,16 +115,8 @@ def _pairs(case: Case) -> Iterator[Pair]:
     unsure = bool(case.styles.unmatched) or any(e.key is None or e.style is None for e in case.plan.styles)
     elsewhere = {fqn for e in case.plan.other_styles for fqn in case.styles.hits.get(e.index, ())}
     for parent in dict.fromkeys(fqn.rpartition(".")[0] for fqn in winners):
-        prefix = f"{parent}." if parent else ""
-        for sources, readers in PAIRS:
-            then = next((prefix + r for r in readers if prefix + r in case.tree.modules), None)
-            firsts = [prefix + s for s in sources if prefix + s in case.tree.modules]
-            if then is None or not firsts or not covered & {then, *firsts}:
-                continue
-            if (
-                any(not is_linear(case.tree.modules[m]) for m in (then, *firsts))
-                or elsewhere & {then, *firsts} - covered
-            ):
+        for _, firsts, then in groups_in(case.tree, parent):
+            if not covered & {then, *firsts} or elsewhere & {then, *firsts} - covered:
                 continue
             for first in firsts:
                 if unsure and not {first, then} <= covered:

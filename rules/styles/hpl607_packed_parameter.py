@@ -2,15 +2,9 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import COLWISE, Case, Finding, is_linear, on_styles, quote, style_output
+from hplint.rule import COLWISE, PACKED, Case, Finding, is_linear, on_styles, quote, style_output
 
 RULE = on_styles("HPL607", "packed-parameter", "warning", "torch")
-
-PACKED = {
-    "qkv_proj": "queries, keys and values", "qkv": "queries, keys and values", "wqkv": "queries, keys and values",
-    "Wqkv": "queries, keys and values", "c_attn": "queries, keys and values", "in_proj": "several projections",
-    "kv_proj": "keys and values", "gate_up_proj": "gate and up", "gate_up": "gate and up", "w13": "gate and up",
-}  # fmt: skip
 
 
 def check(case: Case) -> Iterator[Finding]:
