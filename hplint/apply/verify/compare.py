@@ -55,9 +55,9 @@ def compare(name: str, found: Tensor, wanted: Tensor, floor: float = 0.0) -> Com
     return Comparison(name, error, magnitude)
 
 
-def largest(tensor: Tensor) -> float:
+def largest(tensor: Tensor | None) -> float:
     """The largest magnitude of an element, 0 where there is none."""
-    return float(tensor.detach().abs().max()) if tensor.numel() else 0.0
+    return float(tensor.detach().abs().max()) if tensor is not None and tensor.numel() else 0.0
 
 
 def worst(comparisons: list[list[Comparison]]) -> list[Comparison]:

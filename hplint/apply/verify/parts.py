@@ -50,10 +50,13 @@ def layout_of_output(value: Tensor, whole: Tensor, made: tuple[str, int] | None,
     AxisLayout
 ):  # fmt: skip
     """How an output of the root module is laid out: as its DTensor says, as the boundary declares that ``made`` it
-    (FQN, position), else by its shape. ``whole`` is this rank's part of the batch, whole otherwise."""
+    (FQN, position), else by its shape. ``whole`` is this rank's part of the batch, whole otherwise. Under a plan of
+    styles a plain output counts as whole: whoever gets it has nothing else to go by."""
     if isinstance(value, DTensor):
         axes = value.device_mesh.mesh_dim_names or ()
         return {a: _plain(p) for a, p in zip(axes, value.placements, strict=True)}
+    if plan.styles is not None:
+        return dict.fromkeys(plan.axes, REPLICATE)
     boundary = plan.boundary(made[0]) if made else None
     if boundary is not None and made and (layout := output_layouts(boundary).get(made[1])) is not None:
         return layout

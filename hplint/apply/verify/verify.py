@@ -95,7 +95,7 @@ def verify(
     place.at("making the model to shard")
     model = make()
     place.at("applying the plan")
-    apply_plan(model, plan, meshes, mode=mode)
+    applied = apply_plan(model, plan, meshes, mode=mode)
     mine = local_inputs(inputs, meshes)
     try:
         found = run.sharded(model, mine, inputs, wanted)
@@ -105,12 +105,17 @@ def verify(
         return Verification(fault=_fault(error, place), notes=inputs.notes)
     place.at("comparing")
     outputs = _gathered(found)
-    gradients = _gathered(run.gradients(model, reference, wanted.gradients))
+    gradients = _gathered(run.gradients(model, reference, wanted.gradients, applied.parted))
     result = Verification(outputs, gradients)
     if not result.agrees:
         result.notes = list(inputs.notes)
         place.at("looking for the first boundary that differs")
-        result.first = blame(outputs, gradients, reference, model, inputs, plan, meshes)
+        if plan.styles is None:
+            result.first = blame(outputs, gradients, reference, model, inputs, plan, meshes)
+        else:
+            from hplint.apply.styles.tp_plan_blame import first_that_differs
+
+            result.first = first_that_differs(result, reference, model, mine, meshes, plan.styles.words)
     return result
 
 
@@ -187,8 +192,11 @@ class _Run:
         sync_gradients(model)
         return compared
 
-    def gradients(self, model: nn.Module, reference: nn.Module, whole: Mapping[str, Tensor]) -> list[Comparison]:
-        """Every gradient on this rank; those of stacked experts against the stack of theirs."""
+    def gradients(
+        self, model: nn.Module, reference: nn.Module, whole: Mapping[str, Tensor], parted: Mapping[str, str]
+    ) -> list[Comparison]:
+        """Every gradient on this rank; those of stacked experts against the stack of theirs. Of tied parameters that
+        were ``parted`` (name -> first name) the first one has to have the sum, and the others differ for that alone."""
         wanted = self._stacked(reference, whole)
         owners = Owners(self.plan)
         floors: dict[str, float] = {}
@@ -198,6 +206,12 @@ class _Run:
         compared = []
         for name, _ in model.named_parameters():
             expected, found = wanted.get(name), full_gradient(model, name)
+            if name in parted:
+                reason = f"is not tied to `{parted[name]}` any more: the two drift apart from the first step on"
+                compared.append(Comparison(name, float("inf"), largest(wanted.get(parted[name])), reason))
+                continue
+            for other in (n for n, first in parted.items() if first == name):
+                found = _sum(found, full_gradient(model, other))
             known = expected if expected is not None else found
             if known is not None:
                 # A parameter that nothing uses has no gradient in one model and may have one of zeros in the other.
@@ -228,6 +242,10 @@ class _Run:
 
     def _names(self) -> list[str]:
         return [b.fqn for b in self.plan.boundaries]
+
+
+def _sum(one: Tensor | None, other: Tensor | None) -> Tensor | None:
+    return other if one is None else one if other is None else one + other
 
 
 def _gathered(mine: list[Comparison]) -> list[Comparison]:
