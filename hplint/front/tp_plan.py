@@ -51,7 +51,7 @@ def _is_plan(claim: Claim) -> bool:
     if not isinstance(table, Table):
         return False
     values = [v for _, v in table.entries.values()]
-    if any(isinstance(v, (StyleValue, Spec, Table)) for v in values):
+    if any(isinstance(v, (StyleValue, Spec)) or (isinstance(v, Table) and kind != "config") for v in values):
         return False
     if not values:
         return claim.sure
@@ -87,10 +87,12 @@ def _loose(m: Machine, claims: list[Claim]) -> Iterator[Claim]:
 
 
 def _is_words(table: Table) -> bool:
-    values = [v for _, v in table.entries.values()]
-    texts = [v.value for v in values if isinstance(v, Const)]
-    known = all(isinstance(t, str) for t in texts) and any(map(is_word, texts))
-    return known and all(isinstance(v, (Const, Unknown)) for v in values)
+    """Whether a dict holds words of the library alone; some of these are words of everybody, unless a path has them."""
+    texts = [(_text(k), v.value) for k, v in table.entries.values() if isinstance(v, Const)]
+    if not all(isinstance(v, (Const, Unknown)) for _, v in table.entries.values()):
+        return False
+    telling = [w for k, w in texts if is_word(w) and ("wise" in str(w) or "." in str(k))]
+    return bool(telling) and all(isinstance(w, str) for _, w in texts)
 
 
 @dataclass(slots=True)

@@ -64,7 +64,7 @@ def _is_plan(node: Node, around: Mapping, carrier: Carrier | None) -> bool:
     if carrier.section == "pp":
         return any(is_text(k) and isinstance(v, (Sequence, Scalar)) for k, v in items)
     if carrier.kind == "config":
-        return not any(isinstance(v, Mapping) for _, v in items)
+        return not items or any(not isinstance(v, Mapping) for _, v in items)
     words = [(plain(k), plain(v)) for k, v in items if is_text(k) and is_text(v)]
     return looks_like_plan(words) if items else any(around.get(size) for size in SIZES)
 

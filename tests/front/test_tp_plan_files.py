@@ -60,7 +60,7 @@ def test_the_config_of_a_model_names_its_own_folder() -> None:
         '{"model_type": "small", "hidden_size": 64}', '{"model_type": "small", "base_model_tp_plan": null}',
         '{"tp_plan": "auto", "tp_size": 4}', '{"tp_plan": {"monday": 1, "tuesday": 2}}', '{"tp_plan": {}}',
         '{"tp_plan": {"monday": "rest"}}', '{"tp_plan": ["colwise"]}', '{"tp_plan": {"a.b": {"c": "colwise"}}}',
-        '"tp_plan"', '{"3": {"tp_plan": 3}}',
+        '"tp_plan"', '{"3": {"tp_plan": 3}}', '{"base_model_tp_plan": {"small": {"q": "colwise"}}}',
     ],
 )  # fmt: skip
 def test_what_is_no_plan_is_left_alone(text: str) -> None:

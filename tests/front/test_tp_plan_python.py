@@ -204,7 +204,8 @@ def test_what_extends_a_plan_from_outside_the_file_is_read_without_a_word_about_
         "travel(tp_plan={'day': 1, 'night': 2})", "travel(tp_plan={'day': 'sunny'})", "travel(tp_plan={})",
         "config.tp_plan = args.tp_plan", "def f(self, tp_plan=None):\n self._tp_plan = tp_plan or {}",
         "class C(P):\n base_model_tp_plan = LlamaConfig.base_model_tp_plan",
-        "tp_plan = {'monday': 'rest'}", "print(model.tp_plan)", "if config.base_model_tp_plan is None:\n pass",
+        "tp_plan = {'monday': 'rest'}", "tp_plan = {'where': 'local', 'what': 'replicate'}",
+        "print(model.tp_plan)", "if config.base_model_tp_plan is None:\n pass",
         "x = config.base_model_tp_plan\nx.pop('lm_head')",
     ],
 )  # fmt: skip
