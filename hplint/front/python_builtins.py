@@ -49,6 +49,8 @@ def make_dict(m: Machine, arguments: Arguments, span: Span) -> Value:
     table = m.new_table(span)
     for other in arguments.positional[:1]:
         python_operators.pour(table, other, other.span)
+        if isinstance(other, Table):
+            table.twice = list(other.twice)
     for name, value in arguments.keywords.items():
         table.put(Const(name, arguments.names.get(name, span)), value)
     for unknown in arguments.strange:

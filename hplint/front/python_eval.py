@@ -27,7 +27,8 @@ from hplint.text.span import Span
 
 BUILTINS = frozenset((
     "range", "len", "list", "tuple", "set", "frozenset", "sorted", "reversed", "enumerate", "zip", "dict", "str", "int",
-    "bool", "float", "min", "max", "sum", "any", "all", "abs", "repr", "iter", "getattr", "setattr", "AttributeError",
+    "bool", "float", "min", "max", "sum", "any", "all", "abs", "repr", "iter", "getattr", "setattr", "type",
+    "AttributeError",
 ))  # fmt: skip
 """Builtin functions that are known."""
 

@@ -12,7 +12,7 @@ from hplint.front.nodes import Mapping, Node, PlacementNode, Scalar, Sequence, T
 from hplint.front.python_machine import Machine, OutOfSteps, Run
 from hplint.front.python_nodes import Converter
 from hplint.front.python_scope import PLANNER, SPEC, Scope
-from hplint.front.python_values import Const, Function, Items, Planner, Table, Unknown, Value
+from hplint.front.python_values import NO_DEFAULT, Const, Function, Items, Planner, Table, Unknown, Value
 from hplint.front.python_worlds import Worlds
 from hplint.text.span import START, Span
 
@@ -100,7 +100,7 @@ def _stand_alone(m: Machine, function: Function) -> None:
     for scope in _runs(m, lambda: Scope(function.scope, "function", title=name, place=function.span), id(node)):
         parameters = node.args
         for part in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs):
-            unknown = Unknown(m.places.span(part), f"`{part.arg}` is a parameter without a default", False, True)
+            unknown = Unknown(m.places.span(part), f"`{part.arg}` {NO_DEFAULT}", False, True)
             scope.bind(part.arg, function.defaults.get(part.arg, unknown), part.arg in function.defaults)
         for extra in (parameters.vararg, parameters.kwarg):
             if extra is not None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from hplint.front.python_scope import Scope
 
 Constant = str | int | float | bool | None
+NO_DEFAULT = "is a parameter without a default"
+"""How the reason of an unknown value ends that a caller outside the file gives, or that is reached from such a one."""
 
 
 @dataclass(slots=True)

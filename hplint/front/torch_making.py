@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from hplint.front import torch_paths
 from hplint.front.python_values import (
+    NO_DEFAULT,
     Arguments,
     ClassValue,
     Const,
@@ -102,7 +103,8 @@ def _parallelize(m: "Machine", arguments: Arguments, span: Span) -> Value:
             items = list(plan.entries.values())
         case StyleValue():
             items = [(Const("", plan.span), plan)]
-        case Unknown(parameter=False):
+        # What is reached from a parameter (an attribute of a configuration) stands in another file, as the parameter.
+        case Unknown(parameter=False) if not plan.reason.endswith(NO_DEFAULT):
             m.unread.append(plan)
     m.run.applied.append(
         Applied(module, mesh, plan if isinstance(plan, Table) else None, items, span, len(m.run.events))

@@ -81,7 +81,8 @@ class _Draft:
 
 
 def _compare(drafts: list[_Draft]) -> None:
-    """Tell which entries depend on conditions, and what other runs of the same code apply."""
+    """Tell which entries depend on conditions, and what other runs of the same code or other functions apply: they may
+    all be called for one model."""
     by_code: dict[int, list[_Draft]] = {}
     for draft in drafts:
         by_code.setdefault(draft.code, []).append(draft)
@@ -91,7 +92,7 @@ def _compare(drafts: list[_Draft]) -> None:
         for draft, own in zip(same, keys, strict=True):
             for entry in draft.entries:
                 entry.conditional = _place(entry) not in always or bool(entry.applied and entry.applied.narrowed)
-            elsewhere = {_place(e): e for d in same for e in d.entries if _place(e) not in own}
+            elsewhere = {_place(e): e for d in drafts for e in d.entries if _place(e) not in own}
             start = len(draft.entries)
             draft.others = [replace(e, index=start + i, conditional=True) for i, e in enumerate(elsewhere.values())]
 

@@ -59,7 +59,8 @@ class Plan:
     """The variable or function that holds a Python plan, for people."""
     styles: "tuple[StyleEntry, ...]" = ()
     other_styles: "tuple[StyleEntry, ...]" = ()
-    """Entries that the same code applies where its conditions go other ways; numbered on from ``styles``."""
+    """Entries that the same code applies where its conditions go other ways, and those that other functions of the
+    file apply; numbered on from ``styles``."""
     wraps: "tuple[WrapPolicy, ...]" = ()
     """What FSDP wraps, as the file of a PyTorch plan says beside it; the first plan of a file has them."""
     carrier: "Carrier | None" = None

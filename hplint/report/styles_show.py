@@ -38,7 +38,8 @@ def styles_show(checked: CheckedPlan, plan: dict[str, Any], style: Style) -> Ite
         yield from rows
     yield ""
     for item in plan["unmatched"]:
-        yield f"{printable(str(item['key']), style)} matches nothing (line {item['line']})"
+        what = "matches nothing" if item["key"] else "is for modules that only a run tells"
+        yield f"{printable(item['key'] or 'a style', style)} {what} (line {item['line']})"
     yield from _coverage(plan["coverage"], style)
 
 

@@ -7,7 +7,7 @@ from hplint.model.tree import Module, ModuleTree, Tensor
 from hplint.plan.plan import Plan
 from hplint.plan.style import TORCH, Style, StyleEntry
 from hplint.resolve.styles import ResolvedStyles
-from hplint.resolve.torch_layouts import cut_dims
+from hplint.resolve.torch_layouts import cut_dims, is_known
 
 
 class Cut(NamedTuple):
@@ -22,8 +22,9 @@ class Cut(NamedTuple):
 
     @property
     def is_unread(self) -> bool:
-        """Whether the style cannot be read: nobody knows how it cuts."""
-        return self.entry is not None and self.entry.style is None
+        """Whether the style cannot be read, or is one of the user's own: nobody knows how it cuts."""
+        style = self.entry.style if self.entry else None
+        return self.entry is not None and (style is None or (style.family == TORCH and not is_known(style)))
 
     @property
     def is_cut(self) -> bool:

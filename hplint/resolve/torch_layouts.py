@@ -10,6 +10,8 @@ EMBEDDING = "torch.nn.modules.sparse.Embedding"
 COLWISE, ROWWISE, SEQUENCE = "ColwiseParallel", "RowwiseParallel", "SequenceParallel"
 PREPARING = ("PrepareModuleInput", "PrepareModuleOutput", "PrepareModuleInputOutput")
 KNOWN = (COLWISE, ROWWISE, SEQUENCE, *PREPARING)
+REPLICATING = ("NoParallel",)
+"""Styles of trainers that leave parameters whole."""
 LAST = shard(-1)
 _RETYING = ("tie_weights(", ".weight = ")
 
@@ -22,6 +24,11 @@ def is_linear(module: Module) -> bool:
 def is_embedding(module: Module) -> bool:
     """Whether it is an nn.Embedding."""
     return module.cls is not None and module.cls.is_a(EMBEDDING)
+
+
+def is_known(style: Style) -> bool:
+    """Whether it is known what a style does to parameters."""
+    return style.kind in KNOWN or style.name in REPLICATING
 
 
 def cut_dims(style: Style, module: Module) -> dict[str, int]:

@@ -2,7 +2,18 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, StyleCoverage, listing, on_styles, plural, quote, style_coverage
+from hplint.rule import (
+    Case,
+    Finding,
+    StyleCoverage,
+    StyleEntry,
+    is_known,
+    listing,
+    on_styles,
+    plural,
+    quote,
+    style_coverage,
+)
 
 RULE = on_styles("HPL612", "uncovered-weights", "info", "torch")
 
@@ -14,7 +25,7 @@ def check(case: Case) -> Iterator[Finding]:
     size = case.topology.tp
     if case.styles is None or case.tree is None or size is None or size < 2 or not any(case.styles.hits.values()):
         return
-    if case.styles.unmatched or any(e.key is None or e.style is None for e in case.plan.styles):
+    if case.styles.unmatched or any(map(_is_unread, case.plan.styles)):
         return  # What is whole may be whole for that reason alone.
     found = style_coverage(case.plan, case.tree, case.styles, case.topology)
     if found.odd:
@@ -28,6 +39,10 @@ def check(case: Case) -> Iterator[Finding]:
         )
     if found.weights and found.cut < ENOUGH * found.weights:
         yield Finding(case.plan.anchor, _worded(found, size), f"the largest are {_largest(found)}")
+
+
+def _is_unread(entry: StyleEntry) -> bool:
+    return entry.key is None or entry.style is None or not is_known(entry.style)
 
 
 def _worded(found: StyleCoverage, size: int) -> str:

@@ -268,3 +268,23 @@ def test_a_plan_that_is_made_of_another_one_is_the_only_one() -> None:
     plan = only("def f(model, mesh, n):\n one = {'wq': ColwiseParallel()}\n"
                 " parallelize_module(model, mesh, {f'layers.{i}.{k}': v for i in range(n) for k, v in one.items()})")  # fmt: skip  # noqa: E501
     assert told(plan) == {"layers.*.wq": "ColwiseParallel"}
+
+
+def test_a_plan_that_a_caller_has_is_no_fault_of_the_file() -> None:
+    text = "def f(model, mesh, cfg):\n parallelize_module(model, mesh, cfg.plan)\n x = {'a': ColwiseParallel()}"
+    assert read(text).faults == ()
+    text = text.replace("cfg.plan", "made(model)")
+    assert [f.rule for f in read("from elsewhere import made\n" + text).faults] == ["not-evaluated"]
+
+
+def test_a_copy_of_a_dict_tells_its_doubled_keys() -> None:
+    plan = only("def f(model, mesh):\n one = {'a': ColwiseParallel(), 'a': RowwiseParallel()}\n"
+                " parallelize_module(model, mesh, dict(one))")  # fmt: skip
+    assert [f.rule for f in plan.faults] == ["duplicate-key"]
+
+
+def test_what_another_function_of_the_file_applies_is_known_beside_a_plan() -> None:
+    text = "def f(model, mesh):\n parallelize_module(model, mesh, {'a': ColwiseParallel()})\n"
+    first, then = read(text + text.replace("f(", "g(", 1).replace("'a'", "'b'")).plans
+    assert [e.key.value for e in (*first.other_styles, *then.other_styles) if e.key] == ["b", "a"]
+    assert not first.styles[0].conditional

@@ -20,6 +20,8 @@ SPECS |= {
 }
 STAND_INS = ("llama3_8b_aux", "dispatching_moe_8x7b", "qwen3_moe_shared", "jt_deepseek_v3", "deepseek_v41")
 SPECS |= {name: f"py:fixtures/models/stand_ins.py:{name}" for name in STAND_INS}
+DECODERS = ("titan_dense", "titan_latent", "fused_qkv", "lit")
+SPECS |= {name: f"py:fixtures/models/decoders.py:{name}" for name in DECODERS}
 
 
 def fresh(text: str) -> ModuleTree:

@@ -9,6 +9,7 @@ from hplint.plan.entry import Text
 from hplint.plan.plan import Plan
 from hplint.plan.style import TP_PLAN, Style, StyleEntry
 from hplint.resolve.style_coverage import Gap, StyleCoverage, style_coverage
+from hplint.resolve.style_cuts import style_cuts
 from hplint.resolve.style_memory import style_memory
 from hplint.resolve.styles import ResolvedStyles, collected, resolve_styles
 from hplint.resolve.styles_show import styles_json
@@ -16,7 +17,7 @@ from hplint.resolve.topology import Topology
 from hplint.text.source import Source
 from hplint.text.span import START
 
-HEAD = "from torch.distributed.tensor.parallel import *\n"
+HEAD = "from torch.distributed.tensor.parallel import *\nfrom trainer import ExpertsParallel, NoParallel\n"
 
 
 def plan_of(items: str, after: str = "") -> Plan:
@@ -153,3 +154,12 @@ def test_without_a_size_the_part_that_is_cut_is_told_and_no_bytes_of_a_rank() ->
     shown = styles_json(plan_of("'lm_head': ColwiseParallel()"), tree, Topology())["coverage"]
     assert shown["bytes_per_rank"] is None
     assert shown["cut_bytes"] == 4 * 128 * 64
+
+
+def test_nobody_knows_how_a_style_of_ones_own_cuts() -> None:
+    tree, topology = fixture_tree("llama"), mesh_topology({"tp": 2})
+    plan = plan_of("'lm_head': ExpertsParallel(), 'model.embed_tokens': NoParallel()")
+    resolved = resolve_styles(plan, tree, topology)
+    whole = {c.name for c in style_cuts(plan, tree, resolved) if not c.is_unread}
+    assert "model.embed_tokens.weight" in whole
+    assert "lm_head.weight" not in whole

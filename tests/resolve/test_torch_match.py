@@ -152,8 +152,9 @@ def test_modules_come_in_the_order_of_the_model() -> None:
 
 def test_fixtures_hit_modules_with_every_key_that_is_not_conditional() -> None:
     for path in sorted((FIXTURES / "plans" / "torch").glob("*.py")):
-        name = "styled" if path.stem == "named_blocks" else "llama"
-        for plan in read_document(Path(path).as_posix(), path.read_bytes()).plans:
+        document = read_document(Path(path).as_posix(), path.read_bytes())
+        name = Path(next(d.value for d in document.directives if d.key == "model")).stem
+        for plan in document.plans:
             found = resolve_styles(plan, tree(name), Topology(tp=2))
             assert [e.key for e in found.unmatched if not e.conditional] == []
 
