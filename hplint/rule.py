@@ -54,6 +54,7 @@ from hplint.lint.remedies import (
     rewrite,
     set_field,
 )
+from hplint.model.family_source import family_words
 from hplint.model.tree import Module, ModuleTree, Tensor
 from hplint.plan.entry import SHARDING_FIELDS, UNKNOWN, ContractField, Entry, InnerOutSrc, Keyword, Target, Text
 from hplint.plan.fault import Fault
@@ -68,6 +69,7 @@ from hplint.resolve.coverage import Coverage, Declared
 from hplint.resolve.experts import is_dense
 from hplint.resolve.projections import KEYS, PACKED, QUERIES, Group, config_of, groups_in, head_size, looks_linear
 from hplint.resolve.resolved import ResolvedPlan
+from hplint.resolve.shipped_plan import shipped_plan
 from hplint.resolve.style_coverage import StyleCoverage, style_coverage
 from hplint.resolve.styles import ResolvedStyles
 from hplint.resolve.topology import CANONICAL_AXES, FSDP_AXES, WHEN_WORDS, Topology
@@ -98,7 +100,9 @@ from hplint.resolve.tp_plan_flow import (
     flows_of,
     is_cut,
 )
-from hplint.resolve.tp_plan_words import WORDS
+from hplint.resolve.tp_plan_miss import KeyIndex
+from hplint.resolve.tp_plan_miss import KeyMiss as TpMiss
+from hplint.resolve.tp_plan_words import REMOVED, WORDS, cut_dim
 from hplint.text.near import is_slip, near, one_near
 from hplint.text.span import START, Span
 from hplint.text.wording import listing, plural, quote
@@ -152,6 +156,7 @@ __all__ = [
     "PARTIAL",
     "PREPARING",
     "QUERIES",
+    "REMOVED",
     "REPLICATE",
     "ROWWISE",
     "SEQUENCE",
@@ -183,6 +188,7 @@ __all__ = [
     "Group",
     "Injection",
     "InnerOutSrc",
+    "KeyIndex",
     "Keyword",
     "Layout",
     "Layouts",
@@ -211,6 +217,7 @@ __all__ = [
     "Tensor",
     "Text",
     "Topology",
+    "TpMiss",
     "WrapPolicy",
     "Written",
     "add_entries",
@@ -218,7 +225,9 @@ __all__ = [
     "biased_weights",
     "children",
     "config_of",
+    "cut_dim",
     "cut_dims",
+    "family_words",
     "fitting_outputs",
     "fitting_recipe",
     "fitting_wrapper",
@@ -265,6 +274,7 @@ __all__ = [
     "rewrite",
     "set_field",
     "shard",
+    "shipped_plan",
     "style_coverage",
     "style_input",
     "style_output",

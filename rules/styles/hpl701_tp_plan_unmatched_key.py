@@ -1,0 +1,124 @@
+"""HPL701 tp-plan-unmatched-key: a key of a tp_plan that names nothing, so that nothing is cut (K1, L1)."""
+
+from collections.abc import Iterator
+
+from hplint.rule import (
+    Case,
+    Finding,
+    KeyIndex,
+    Proposal,
+    StyleEntry,
+    TpMiss,
+    family_words,
+    listing,
+    on_styles,
+    plural,
+    quote,
+    rename,
+    shipped_plan,
+)
+
+RULE = on_styles("HPL701", "tp-plan-unmatched-key", "error", "tp_plan")
+
+_WHY = {
+    "number": "the library writes `*` for the numbers in names, so that a key with a number never matches",
+    "pattern": "keys are no patterns: the library writes `*` for numbers, and looks the result up as it stands",
+    "wrapper": "plans are applied before a model is wrapped or compiled, when names have no such part",
+    "adapter": "an adapter wraps the layer, and its weights stand below `base_layer`",
+    "tied": "it is one tensor with another one, whose name alone counts",
+    "suffix": "the module has no such parameter",
+}
+
+
+def check(case: Case) -> Iterator[Finding]:
+    carrier, styles, tree = case.plan.carrier, case.styles, case.tree
+    if styles is None or tree is None or carrier is None or carrier.section == "pp" or not styles.unmatched:
+        return
+    if carrier.kind == "builtin":
+        yield from _dead(case)
+        return
+    if styles.guessed and not any(styles.hits.get(e.index) for e in case.plan.styles):
+        return  # Where the plan belongs is not known at all.
+    shipped = shipped_plan(tree, carrier.section) if carrier.kind == "argument" else {}
+    taken = [e.key.value for e in case.plan.styles if e.key]
+    indexes: dict[str, KeyIndex] = {}
+    words = family_words(tree) if carrier.kind != "argument" else None
+    proposed: set[str] = set()
+    for entry in styles.unmatched:
+        roots = styles.roots.get(entry.index, ())
+        if entry.key is None or not roots or entry.key.value in ("", *shipped):
+            continue  # The model itself, or a shipped key that this config does not use: both are let pass.
+        if roots[0] not in indexes:
+            indexes[roots[0]] = KeyIndex(tree, roots[0])
+        missed = indexes[roots[0]].miss(entry.key.value, taken)
+        if not missed.sure:
+            if carrier.kind != "argument" and words is not None and words.issuperset(entry.key.value.split(".")):
+                continue  # Plans serve all configs of a family, and this one may not use the rule.
+            if (entry.conditional or entry.glob) and not missed.meant:
+                continue  # A branch for other models, or a name that is put together at run time.
+        finding = _finding(case, entry, missed, indexes[roots[0]])
+        if not proposed.isdisjoint(missed.meant):
+            finding.fixes = ()  # Two keys would become one.
+        proposed.update(missed.meant)
+        yield finding
+
+
+def _finding(case: Case, entry: StyleEntry, missed: TpMiss, index: KeyIndex) -> Finding:
+    assert entry.key is not None and case.plan.carrier is not None
+    key, carrier = entry.key.value, case.plan.carrier
+    name = f"{carrier.section}_plan"
+    if carrier.kind == "argument":
+        after, severity = "the library stops with ValueError before any weight is loaded", None
+    else:
+        after, severity = "the library logs one warning, goes on, and cuts nothing there", "warning"
+    if entry.conditional or entry.glob:
+        severity = "warning"
+    reason = _WHY.get(missed.why) or _reason(missed, index)
+    message = f"the key {quote(key)} of the {name} names nothing: {reason}; {after}"
+    return Finding(
+        entry.key.span, message, _advice(case, key, missed, index), entry,
+        fixes=_fixes(entry, key, missed), severity=severity,
+    )  # fmt: skip
+
+
+def _reason(missed: TpMiss, index: KeyIndex) -> str:
+    if missed.why == "outside":
+        return f"keys of this plan count from {quote(index.root)}, and it stands outside"
+    where = f"below {quote(missed.reached)}" if missed.reached else "in the model"
+    return f"there is no {quote(missed.segment)} {where}"
+
+
+def _advice(case: Case, key: str, missed: TpMiss, index: KeyIndex) -> str:
+    assert case.plan.carrier is not None
+    counted = f" Keys of this plan count from {quote(index.root)}." if index.root and missed.why == "prefix" else ""
+    if missed.meant:
+        return f"did you mean {listing(missed.meant, 'or')}?{counted}"
+    if missed.why == "outside":
+        return f"it belongs in the `_{case.plan.carrier.section}_plan` of the model's class"
+    return f"what stands there: {listing(missed.names)}" if missed.names else "the module there holds nothing"
+
+
+def _fixes(entry: StyleEntry, key: str, missed: TpMiss) -> tuple[Proposal, ...]:
+    if entry.key is None or entry.glob or entry.shipped or len(missed.meant) != 1:
+        return ()
+    return (rename(entry.key.span, key, missed.meant[0], safe=missed.why not in ("inner", "suffix")),)
+
+
+def _dead(case: Case) -> Iterator[Finding]:
+    """Rules of a shipped plan that no config of the family can use."""
+    assert case.styles is not None and case.tree is not None
+    words = family_words(case.tree)
+    if words is None:
+        return
+    for entry in case.styles.unmatched:
+        gone = [p for p in entry.key.value.split(".") if p not in words] if entry.key else []
+        if entry.key and gone:
+            yield Finding(
+                entry.key.span,
+                f"the rule {quote(entry.key.value)} is dead: no class of this family has "
+                f"{listing(gone, 'or')}, so that it cuts nothing with any config",
+                f"what it was meant for stays whole on every rank; look for {plural(len(gone), 'part')} that was "
+                "renamed",
+                entry,
+                severity="warning",
+            )
