@@ -1,6 +1,6 @@
 """What ``--apply`` is asked for, and what the ranks are told: what can be wrong is found before they start."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import Any
@@ -11,7 +11,7 @@ from hplint.lint.request import CheckedPlan, Run
 from hplint.lint.run import spell
 from hplint.model.build import model_request
 from hplint.model.spec import parse_spec
-from hplint.plan.style import STYLE_DIALECTS
+from hplint.plan.style import STYLE_DIALECTS, TP_PLAN
 from hplint.resolve.topology import Topology
 from hplint.text.wording import quote
 
@@ -61,13 +61,15 @@ def apply_request(run: Run, options: ApplyOptions, running: int | None = None) -
     Raises RequestError where there are several plans or meshes, no model that can run, or no sizes, and where the
     number of ranks does not fit.
     """
-    checked = _the_one(run)
+    parts = _the_one(run)
+    checked = parts[0]
     spec, model = _model(checked)
     topology = _sized(checked, options, running)
-    return ApplyRequest(_frozen(checked, topology, options), model, spec, _product(topology), options)
+    return ApplyRequest(_frozen(parts, topology, options), model, spec, _product(topology), options)
 
 
-def _frozen(checked: CheckedPlan, topology: Topology, options: ApplyOptions) -> ApplyPlan:
+def _frozen(parts: Sequence[CheckedPlan], topology: Topology, options: ApplyOptions) -> ApplyPlan:
+    checked = parts[0]
     assert checked.tree is not None and checked.pairing is not None
     if checked.plan.dialect in STYLE_DIALECTS:
         from hplint.apply.styles.dialect import freeze
@@ -79,7 +81,7 @@ def _frozen(checked: CheckedPlan, topology: Topology, options: ApplyOptions) -> 
             )
         if options.applier != "torch":
             raise RequestError(f"--applier {options.applier} is for plan_overrides, and this is a plan of styles")
-        return freeze((checked.plan,), checked.tree, topology, checked.pairing.src)
+        return freeze(tuple(c.plan for c in parts), checked.tree, topology, checked.pairing.src)
     assert checked.resolved is not None
     return apply_plan_of(checked.resolved, checked.tree, topology, checked.plan, checked.pairing.src)
 
@@ -123,7 +125,13 @@ def _check_dry_run(options: ApplyOptions) -> None:
         raise RequestError(f"--dry-run counts in mode local, not in mode {options.mode}", "leave --mode out")
 
 
-def _the_one(run: Run) -> CheckedPlan:
+def _the_one(run: Run) -> Sequence[CheckedPlan]:
+    """The one plan; the sections of a tp_plan are one."""
+    if run.plans and run.plans[0].plan.dialect == TP_PLAN:
+        from hplint.apply.styles.tp_plan_sections import sections
+
+        if parts := sections(run.plans):
+            return parts
     plans = list(dict.fromkeys((c.path, id(c.plan)) for c in run.plans))
     if not plans:
         raise RequestError("there is no plan to apply")
@@ -139,7 +147,7 @@ def _the_one(run: Run) -> CheckedPlan:
     if len(run.plans) > 1:
         meshes = " and ".join(quote(spell(c.topology)) for c in run.plans)
         raise RequestError(f"--apply runs on one mesh; there are {len(run.plans)}: {meshes}", "give one with --mesh")
-    return run.plans[0]
+    return run.plans[:1]
 
 
 def _model(checked: CheckedPlan) -> tuple[str, Mapping[str, Any]]:

@@ -88,7 +88,6 @@ def freeze(plans: tuple[Plan, ...], tree: ModuleTree, topology: Topology, src: t
         from hplint.apply.styles.torch_plan import torch_plan_of
 
         return styled(torch_plan_of(plans[0], tree, topology), tree, src)
-    raise RequestError(
-        "plan_overrides and parallelize_module plans can be applied, and this is a tp_plan",
-        "apply it with its own library",
-    )
+    from hplint.apply.styles.tp_plan import tp_plan_of
+
+    return styled(tp_plan_of(plans, tree, topology), tree, src)

@@ -3,6 +3,7 @@ ranks."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hplint.errors import RequestError
 from hplint.model.tree import Module, ModuleTree
@@ -11,6 +12,17 @@ from hplint.plan.style import Carrier, StyleEntry
 from hplint.resolve.styles import ResolvedStyles, resolve_styles
 from hplint.resolve.topology import Topology
 from hplint.text.wording import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import nn
+
+    from hplint.apply.mesh.meshes import Meshes
+    from hplint.apply.plan import ApplyPlan
+    from hplint.apply.run.place import Place
+    from hplint.apply.verify.inputs import Inputs
+    from hplint.apply.verify.verify import Verification
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +44,14 @@ class TpRules:
 
 @dataclass(frozen=True, slots=True)
 class TpPlan:
-    """``tp`` cuts over the axis tp; ``ep`` spreads experts over the axis of the experts."""
+    """A :class:`~hplint.apply.styles.dialect.StyledPlan`: ``tp`` cuts over the axis tp, ``ep`` spreads experts over the
+    axis of the experts."""
 
     topology: Topology
     tp: TpRules = field(default_factory=TpRules)
     ep: TpRules = field(default_factory=TpRules)
     path: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def words(self) -> Mapping[str, str]:
@@ -52,6 +66,26 @@ class TpPlan:
                 if one in rules.places:
                     return rules.places[one]
         return ""
+
+    def apply(self, model: "nn.Module", meshes: "Meshes") -> None:
+        """Shard by the transformers library's own functions."""
+        from hplint.apply.styles.tp_plan_apply import apply_tp_plan
+
+        apply_tp_plan(model, self, meshes)
+
+    def verify(
+        self,
+        make: "Callable[[], nn.Module]",
+        plan: "ApplyPlan",
+        meshes: "Meshes",
+        seed: int,
+        inputs: "Inputs | None",
+        place: "Place | None",
+    ) -> "Verification":
+        """Compare outputs, with and without gradients, and every gradient with those of a single-process run."""
+        from hplint.apply.styles.tp_plan_verify import verify_tp_plan
+
+        return verify_tp_plan(make, plan, meshes, seed, inputs, place)
 
 
 def tp_plan_of(plans: tuple[Plan, ...], tree: ModuleTree, topology: Topology) -> TpPlan:

@@ -6,7 +6,6 @@ rank's part of what a checkpoint holds. Here the values of the live model take t
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -19,21 +18,8 @@ from hplint.apply.styles.tp_plan import TpPlan
 from hplint.apply.styles.tp_plan_library import Library, Target, library, resolved_by_library, target_of
 from hplint.text.wording import quote
 
-_MARK = "_hplint_tp_plan"
 
-
-@dataclass(slots=True)
-class AppliedTpPlan:
-    """What was applied: ``words`` are those of modules and parameters under their full names, in the order of
-    application; ``fqn`` is the model of the library inside of the whole one."""
-
-    plan: TpPlan
-    meshes: Meshes
-    fqn: str = ""
-    words: dict[str, str] = field(default_factory=dict)
-
-
-def apply_tp_plan(model: nn.Module, plan: TpPlan, meshes: Meshes) -> AppliedTpPlan:
+def apply_tp_plan(model: nn.Module, plan: TpPlan, meshes: Meshes) -> None:
     """Shard ``model`` in place. Every rank calls it, with equal weights.
 
     Parameters with a rule become DTensors (or stay whole), forwards are wrapped as the words say, and ties are made
@@ -44,8 +30,6 @@ def apply_tp_plan(model: nn.Module, plan: TpPlan, meshes: Meshes) -> AppliedTpPl
     check_topology(plan)
     lib = library()
     target = target_of(model, lib)
-    if hasattr(target.model, _MARK):
-        raise CannotApply("a plan was applied to this model already", "build the model anew")
     tp, ep = resolved_by_library(target, plan, lib)
     values = _values(target.model)
     _to_placeholders(target.model, values)
@@ -53,10 +37,6 @@ def apply_tp_plan(model: nn.Module, plan: TpPlan, meshes: Meshes) -> AppliedTpPl
     if not any(v.is_meta for v in values.values()):
         _fill(target.model, values, lib)
     target.model.tie_weights(recompute_mapping=False)
-    prefix = f"{target.fqn}." if target.fqn else ""
-    applied = AppliedTpPlan(plan, meshes, target.fqn, {prefix + n: w for n, w in {**tp, **ep}.items()})
-    object.__setattr__(target.model, _MARK, applied)
-    return applied
 
 
 def check_topology(plan: TpPlan) -> None:
