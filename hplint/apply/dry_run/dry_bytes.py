@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
 from hplint.apply.mesh.meshes import Meshes
 from hplint.apply.plan import AxisLayout
+from hplint.apply.verify.probe import local
 
 MOST = 10
 """Kinds of tensors that are listed."""
@@ -66,7 +68,8 @@ def parameter_bytes(model: nn.Module, layouts: Mapping[str, AxisLayout], meshes:
 
 
 def _kind(parameter: Tensor, layout: AxisLayout, meshes: Meshes) -> TensorKind:
-    size = parameter.numel() * parameter.element_size()
+    mine = local(parameter)
+    size = mine.numel() * mine.element_size()
     cuts: dict[str, int] = {}
     whole = size
     for axis, placement in layout.items():
@@ -74,8 +77,10 @@ def _kind(parameter: Tensor, layout: AxisLayout, meshes: Meshes) -> TensorKind:
         if placement.dim is not None and ranks > 1:
             cuts[axis] = placement.dim % parameter.dim()
             whole *= ranks
+    if isinstance(parameter, DTensor):
+        whole = parameter.numel() * parameter.element_size()
     dtype = str(parameter.dtype).removeprefix("torch.")
-    return TensorKind(tuple(parameter.shape), dtype, size, whole, cuts)
+    return TensorKind(tuple(mine.shape), dtype, size, whole, cuts)
 
 
 def _largest(kinds: Iterable[TensorKind]) -> list[TensorKind]:

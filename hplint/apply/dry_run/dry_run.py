@@ -92,7 +92,8 @@ class _DryRun:
         """Measure; where something cannot run without values, leave it out and measure anew."""
         trouble = WithoutValues(self.plan)
         measured: _Measured | None = None
-        folds = True
+        # Between layers that another library shards DTensors may flow, for which nothing can stand in.
+        folds = self.plan.styles is None
         while measured is None:
             measured, folds = self._measure(trouble, folds)
         return self._to_json(measured, trouble)

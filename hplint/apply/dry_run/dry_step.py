@@ -1,6 +1,8 @@
 """One step of an applied model on the meta device: forward, backward, sums of gradients."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -67,18 +69,34 @@ def run_step(model: nn.Module, applied: Applied, inputs: Inputs, step: Step, lay
     mine = local_inputs(inputs, applied.meshes)
     place.follow(model, applied.plan)
     place.at("the forward")
-    with META, layers.run_once(model):
+    with META, layers.run_once(model), _heard(applied, step.boundaries, place, "forward"):
         outputs = named_tensors(model(**mine))
     step.activations = sorted({str(v.dtype).removeprefix("torch.") for v in outputs.values()})
     place.at("the backward")
     ends = [v for v in outputs.values() if v.requires_grad]
-    with META:
+    with META, _heard(applied, step.boundaries, place, "backward"):
         torch.autograd.backward(ends, [torch.empty_like(v) for v in ends])
     step.boundaries.repeat(layers.stood_for)
     place.at("summing gradients")
     _leave_out_unused(model, layers)
     applied.recorder = step.gradients
-    sync_gradients(model)
+    with _heard(applied, step.gradients, place, "backward", plain=False):
+        sync_gradients(model)
+
+
+def _heard(applied: Applied, ledger: Ledger, place: Place, direction: str, plain: bool = True) -> Any:
+    """Listen to what another library sends: plans that it applies have no recorder of their own."""
+    if applied.plan.styles is None:
+        return nullcontext()
+    from hplint.apply.dry_run.torch_collectives import TorchCollectives
+
+    words = applied.plan.styles.words
+
+    def where() -> tuple[str, str]:
+        fqn = place.boundary or ""
+        return fqn, words.get(fqn, "")
+
+    return TorchCollectives(ledger, applied.meshes, where, direction, plain)
 
 
 def _leave_out_unused(model: nn.Module, layers: EqualLayers) -> None:

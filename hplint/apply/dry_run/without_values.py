@@ -22,6 +22,7 @@ OWN_FORWARD, OWN_EXPERTS, FIRST_INPUT, NOTHING = (
     "shape of the input",
     "nothing",
 )
+_STYLES_FIT = "the unsharded model runs there: see whether the styles fit what its forward does with sizes and heads"
 _FIT = "the unsharded model runs there: see whether params and tp_divide_attrs fit what its forward does with them"
 
 
@@ -84,7 +85,7 @@ class WithoutValues:
         replaced = self._replaced(boundary)
         if runs_whole and replaced is None and not (isinstance(error, NotImplementedError) or needs_data(error)):
             where = f"the forward of `{boundary.title}`" if boundary else "outside of all boundaries the forward"
-            raise BoundaryError(f"{where} raised {reason}", boundary.fqn if boundary else "", _FIT) from error
+            raise BoundaryError(f"{where} raised {reason}", boundary.fqn if boundary else "", self._fit) from error
         if boundary is None or boundary.fqn in self.shaped:
             return False
         if replaced is not None:
@@ -96,6 +97,10 @@ class WithoutValues:
             self.omissions.append(Omission(None, alike, reason, FIRST_INPUT))
             self._shape(alike)
         return True
+
+    @property
+    def _fit(self) -> str:
+        return _FIT if self.plan.styles is None else _STYLES_FIT
 
     def give_up(self, reason: str) -> None:
         """Nothing of the step can be counted."""

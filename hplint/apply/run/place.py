@@ -34,7 +34,8 @@ class Place:
         modules = dict(model.named_modules())
         for boundary in plan.boundaries:
             if module := modules.get(boundary.fqn):
-                module.register_forward_pre_hook(self._enter(boundary.fqn))
+                # Before hooks that styles have put there: what they do to inputs belongs to the module.
+                module.register_forward_pre_hook(self._enter(boundary.fqn), prepend=True)
                 module.register_forward_hook(self._leave(boundary.fqn))
 
     def _enter(self, fqn: str) -> Any:
