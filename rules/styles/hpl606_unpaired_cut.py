@@ -1,6 +1,7 @@
 """HPL606 unpaired-cut: layers that feed one another and whose styles do not fit together (P1, by names).
 
-Only where names leave no doubt: q, k, v -> o; gate, up -> down; w1, w3 -> w2; fc1 -> fc2 of one parent.
+Only where names leave no doubt: q, k, v -> o; gate, up -> down; w1, w3 -> w2; fc1 -> fc2 of one parent; the base layer
+of an adapter and the low-rank layers beside it.
 """
 
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from hplint.rule import (
     Style,
     StyleEntry,
     groups_in,
+    is_linear,
     is_local,
     on_styles,
     quote,
@@ -30,6 +32,10 @@ from hplint.rule import (
 RULE = on_styles("HPL606", "unpaired-cut", "error", "torch")
 
 LAST = (-1, 2)
+_CLASH = {
+    "lora_A": "it reads the same slice of the input, and the sizes do not fit in its matmul",
+    "lora_B": "the adapter adds its whole output to a slice, and the sizes do not fit",
+}
 
 
 class Pair(NamedTuple):
@@ -44,6 +50,7 @@ class Pair(NamedTuple):
 def check(case: Case) -> Iterator[Finding]:
     if case.styles is None or case.tree is None:
         return
+    yield from _adapters(case)
     told: set[str] = set()
     pairs = list(_pairs(case))
     firsts: dict[str, list[Pair]] = {}
@@ -67,6 +74,27 @@ def check(case: Case) -> Iterator[Finding]:
             related=related,
             severity=None if _is_sure(pair) else "warning",
         )
+
+
+def _adapters(case: Case) -> Iterator[Finding]:
+    """Layers inside an adapter that are cut while its low-rank layers stay whole."""
+    assert case.tree is not None and case.styles is not None
+    for fqn, entry in case.styles.winners.items():
+        wrapper, _, name = fqn.rpartition(".")
+        if name != "base_layer" or entry.style is None or entry.key is None or not is_linear(case.tree.modules[fqn]):
+            continue
+        cut = _made(entry.style) == "cut" if entry.style.kind == COLWISE else _is_cut_input(entry.style)
+        low = "lora_B" if entry.style.kind == COLWISE else "lora_A"
+        beside = [m for m in case.tree.modules if m.startswith(f"{wrapper}.{low}.")] if cut else []
+        if beside and not any(m in case.styles.by_module for m in beside):
+            yield Finding(
+                entry.key.span,
+                f"{quote(name)} is cut, and {quote(low)} beside it is not: {_CLASH[low]}",
+                f"give {quote(beside[0])} {quote(entry.style.kind)} too",
+                entry,
+                fqn,
+                severity="warning" if entry.conditional or entry.style.base else None,
+            )
 
 
 def _fixes(pairs: list[Pair]) -> Iterator[Proposal]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from hplint.rule import (
+    KNOWN,
     Application,
     Case,
     Finding,
@@ -26,8 +27,9 @@ def check(case: Case) -> Iterator[Finding]:
         if entry.applied is None:
             continue
         if id(entry.applied) not in told:
-            told.add(id(entry.applied))
-            yield from _mesh(entry, entry.applied)
+            for finding in _mesh(entry, entry.applied):
+                told.add(id(entry.applied))
+                yield finding
         yield from _sharded(entry, entry.applied, earlier)
 
 
@@ -44,7 +46,7 @@ def _mesh(entry: StyleEntry, applied: Application) -> Iterator[Finding]:
             entry,
             fixes=rename_to_near(mesh.picked.span, mesh.picked.value, mesh.whole),
         )
-    elif mesh.size is not None and mesh.size > 1:
+    elif mesh.size is not None and mesh.size > 1 and _is_torchs(entry):
         axes = f", {listing(mesh.axes)}," if mesh.axes else ""
         yield Finding(
             mesh.span,
@@ -53,6 +55,11 @@ def _mesh(entry: StyleEntry, applied: Application) -> Iterator[Finding]:
             f"pick one: `mesh[{(mesh.axes or ('tp',))[-1]!r}]`",
             entry,
         )
+
+
+def _is_torchs(entry: StyleEntry) -> bool:
+    """Whether the style is one of torch's. Those of trainers (experts cut twice) may take more axes."""
+    return entry.style is not None and entry.style.kind in KNOWN
 
 
 def _sharded(entry: StyleEntry, applied: Application, told: set[Span]) -> Iterator[Finding]:

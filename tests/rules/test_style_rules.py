@@ -183,6 +183,52 @@ def test_classes_that_a_wrap_policy_names_in_vain_are_found(policy: str, severit
     assert [d.severity for d in told] == ([severity] if severity else [])
 
 
+def adapted() -> ModuleTree:
+    """A layer wrapped by an adapter: the base layer and two low-rank ones."""
+    plain = tree("styled")
+    base = next(i for i, c in enumerate(plain.classes) if c.short == "Linear")
+    nodes = list(plain.nodes)
+    leaf = next(i for i, n in enumerate(nodes) if n.cls == base)
+    wrapper = ModuleClass("peft.tuners.lora.layer.Linear", ("torch.nn.modules.module.Module",), None)
+    named = ModuleClass("torch.nn.modules.container.ModuleDict", ("torch.nn.modules.module.Module",), None)
+    start, count = len(nodes), len(plain.classes)
+    nodes += [nodes[leaf]._replace(cls=count + 1, parameters={}, children=(("default", leaf),))] * 2
+    parts = (("base_layer", leaf), ("lora_A", start), ("lora_B", start + 1))
+    nodes += [nodes[leaf]._replace(cls=count, parameters={}, children=parts)]
+    nodes += [nodes[plain.root]._replace(children=(("proj", len(nodes) - 1),), parameters={})]
+    return ModuleTree(
+        classes=(*plain.classes, wrapper, named), nodes=tuple(nodes), root=len(nodes) - 1, aliases={}, ties=(),
+        config={},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("items", "clash"),
+    [
+        ("'proj.base_layer': ColwiseParallel()", "`lora_B`"),
+        ("'proj.base_layer': RowwiseParallel()", "`lora_A`"),
+        ("'proj.base_layer': ColwiseParallel(), 'proj.lora_B.default': ColwiseParallel()", None),
+        ("'proj.base_layer': RowwiseParallel(), 'proj.lora_A.*': RowwiseParallel()", None),
+        ("'proj.base_layer': ColwiseParallel(output_layouts=Replicate())", None),
+    ],
+)
+def test_low_rank_layers_must_be_cut_with_their_base_layer(items: str, clash: str | None) -> None:
+    text = f"def f(model, mesh):\n parallelize_module(model, mesh, {{{items}}})"
+    told = [d for d in found(text, adapted()) if d.code == "HPL606"]
+    assert [d.severity for d in told] == (["error"] if clash else [])
+    assert all(clash and clash in d.message for d in told)
+
+
+@pytest.mark.parametrize(("style", "count"), [("ExpertTensorParallel()", 0), ("ColwiseParallel()", 1)])
+def test_styles_of_trainers_may_take_meshes_of_several_axes(style: str, count: int) -> None:
+    text = (
+        "from trainer import ExpertTensorParallel\n"
+        "mesh = init_device_mesh('cuda', (2, 2), mesh_dim_names=('ep', 'tp'))\n"
+        f"def f(model):\n parallelize_module(model.lm_head, mesh['ep', 'tp'], {style})"
+    )
+    assert len([d for d in found(text) if d.code == "HPL611"]) == count
+
+
 NEEDS_A_TRACE = {
     "a view with the global head count": "the forward's own code decides",
     "a norm over a column-cut tensor": "which tensor a norm sees is known only where the forward runs",
