@@ -32,8 +32,8 @@ from hplint.text.span import Span
 def tp_plans(m: Machine) -> tuple[Plan, ...]:
     """The plans of a file that was run, in reading order, each once."""
     note_tables(m)
-    claims = [c for c in m.claims if _is_plan(c)]
-    claims += _loose(m, claims)
+    claims = [c for c in m.claims if not c.replaced and _is_plan(c)]
+    claims += _loose(m)
     by_place: dict[tuple[Span, Carrier], list[_Draft]] = {}
     for claim in claims:
         by_place.setdefault((claim.place, claim.carrier), []).append(_draft(m.source, claim))
@@ -43,7 +43,8 @@ def tp_plans(m: Machine) -> tuple[Plan, ...]:
 
 def unread_plans(m: Machine) -> list[Unknown]:
     """What stands under a name that can only be that of a plan, and cannot be read at all."""
-    return [c.value for c in m.claims if c.sure and isinstance(c.value, Unknown) and not is_elsewhere(c.value)]
+    sure = [c.value for c in m.claims if c.sure and not c.replaced]
+    return [v for v in sure if isinstance(v, Unknown) and not is_elsewhere(v)]
 
 
 def _is_plan(claim: Claim) -> bool:
@@ -69,12 +70,12 @@ def _text(key: Value) -> object:
     return found.value if isinstance(found, Const) else None
 
 
-def _loose(m: Machine, claims: list[Claim]) -> Iterator[Claim]:
+def _loose(m: Machine) -> Iterator[Claim]:
     """Dicts that are plans by their name and their words, and that nothing takes. Where the file makes styles of
     torch out of such words, its dicts are no plans of this dialect."""
     if any(run.applied for run in m.runs):
         return
-    taken = {c.value.span for c in claims} | {t.span for t in m.tables if t.flowed and not t.returned}
+    taken = {c.value.span for c in m.claims} | {t.span for t in m.tables if t.flowed and not t.returned}
     for table in m.tables:
         name, place = table.name or "", table.anchor or table.span
         if "plan" not in name.lower():
@@ -177,10 +178,11 @@ def _place(entry: StyleEntry) -> object:
 
 
 def _once(drafts: Iterable[_Draft]) -> list[_Draft]:
-    """Drop arguments that are handed on: what is known best of a plan is said once."""
+    """Drop arguments that are handed on, of which what is known best is said once, and plans that something of the
+    same name goes on with."""
     kept: list[_Draft] = []
     for draft in sorted(drafts, key=lambda d: (-_known(d), -len(d.marks))):
-        if draft.claim.carrier.kind != "argument" or not any(_covers(other, draft) for other in kept):
+        if not any(_covers(other, draft) for other in kept):
             kept.append(draft)
     return kept
 
@@ -190,6 +192,8 @@ def _known(draft: _Draft) -> int:
 
 
 def _covers(other: _Draft, draft: _Draft) -> bool:
+    if draft.claim.carrier.kind != "argument":
+        return draft.claim.carrier == other.claim.carrier and bool(draft.marks) and draft.marks < other.marks
     if other.claim.carrier.section != draft.claim.carrier.section or not draft.marks <= other.marks:
         return False
     if not draft.marks and other.claim.value.span != draft.claim.value.span:

@@ -41,7 +41,8 @@ _MODEL = "pretrained_model_name_or_path"
 @dataclass(slots=True)
 class Claim:
     """A value that stands under the name of a plan. ``place`` is the token of that name, ``sure``: nothing else can be
-    meant, ``sizes`` the arguments beside it, ``model`` what the same call loads."""
+    meant, ``sizes`` the arguments beside it, ``model`` what the same call loads, ``body`` the class body that it stands
+    in, where a later one has ``replaced`` it or not."""
 
     carrier: Carrier
     name: str
@@ -50,12 +51,16 @@ class Claim:
     sure: bool = False
     sizes: dict[str, Value] = field(default_factory=dict)
     model: Const | None = None
+    body: "Scope | None" = None
+    replaced: bool = False
 
 
 def note_member(m: "Machine", scope: "Scope", name: str, place: Span, given: Value) -> None:
-    """An assignment in a class body."""
+    """An assignment in a class body; it takes the place of an earlier one."""
     carrier = CARRIERS[name]._replace(owner=scope.title)
-    _claim(m, Claim(carrier, name, place, given, carrier.kind != "argument"))
+    for earlier in m.claims:
+        earlier.replaced |= earlier.body is scope and earlier.name == name
+    _claim(m, Claim(carrier, name, place, given, carrier.kind != "argument", body=scope))
 
 
 def note_attribute(
@@ -215,7 +220,7 @@ def _carried(carrier: Carrier, scope: "Scope", path: str | None, owner: Value | 
             return carrier._replace(owner=owner.word)
     if parts[-1][:1].isupper():
         return carrier._replace(owner=parts[-1])
-    if parts[0] in _SELF and "config" not in parts:
+    if parts[0] in _SELF and all(p.endswith("_config") for p in parts[1:]):
         name = _class_around(scope)
     if carrier.kind == "model" and name is None:
         # The plan of one model, as put together already: its keys count from there.

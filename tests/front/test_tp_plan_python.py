@@ -258,6 +258,24 @@ def test_an_empty_plan_beside_sizes_counts() -> None:
     assert plan.styles == () and plan.source.cut(plan.anchor) == '"tp_plan"'
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'class C(P):\n base_model_tp_plan = {"q": "colwise"}\n'
+        ' base_model_tp_plan = {**base_model_tp_plan, "o": "rowwise"}',
+        'class C(P):\n base_model_tp_plan = {"x": "colwise"}\n base_model_tp_plan = {"q": "colwise", "o": "rowwise"}',
+        'class C(P):\n base_model_tp_plan = {"q": "colwise"}\n def __init__(self):\n'
+        '  self.base_model_tp_plan = {**self.base_model_tp_plan, "o": "rowwise"}',
+        'class C(P):\n base_model_tp_plan = {"q": "colwise"}\n'
+        'C.base_model_tp_plan = C.base_model_tp_plan | {"o": "rowwise"}',
+        'config.base_model_tp_plan = {"q": "colwise"}\n'
+        'config.base_model_tp_plan = {**config.base_model_tp_plan, "o": "rowwise"}',
+    ],
+)  # fmt: skip
+def test_a_plan_that_the_same_name_goes_on_with_counts_as_it_ends(text: str) -> None:
+    assert told(only(text)) == {"q": "colwise", "o": "rowwise"}
+
+
 def test_a_size_that_is_none_is_told() -> None:
     plan = only('load(tp_plan={"q": "colwise"}, tp_size="4")')
     assert faults(plan) == [("wrong-type", '"4"')]
