@@ -114,7 +114,7 @@ def _of_run(run: Run, narrowed: frozenset[Span]) -> _Draft | None:
     reader = _Reader()
     anchor, names = START, []
     for applied in run.applied:
-        if not any(isinstance(v, StyleValue) for _, v in applied.items):
+        if not any(_styles_in(v) for _, v in applied.items):
             continue
         if anchor == START:
             anchor = (applied.table and applied.table.anchor) or applied.span
@@ -129,8 +129,16 @@ def _of_run(run: Run, narrowed: frozenset[Span]) -> _Draft | None:
 
 def _applied_styles(m: Machine) -> set[Span]:
     """The places of the styles that calls are given."""
-    given = (v for run in m.runs for applied in run.applied for _, v in applied.items)
-    return {v.span for v in given if isinstance(v, StyleValue)}
+    return {s for run in m.runs for applied in run.applied for _, v in applied.items for s in _styles_in(v)}
+
+
+def _styles_in(value: Value, depth: int = 0) -> set[Span]:
+    """The places of a style, or of those in a dict."""
+    if isinstance(value, StyleValue):
+        return {value.span}
+    if not isinstance(value, Table) or depth > _DEPTH:
+        return set()
+    return {s for _, v in value.entries.values() for s in _styles_in(v, depth + 1)}
 
 
 def _unapplied(tables: Iterable[Table], given: set[Span]) -> list[Table]:
@@ -173,11 +181,15 @@ class _Reader:
     def draft(self, anchor: Span, name: str | None) -> _Draft:
         return _Draft(self.entries, self.faults, anchor, name, frozenset(self.marks))
 
-    def read(self, items: list[tuple[Value, Value]], applied: Application | None) -> None:
+    def read(self, items: list[tuple[Value, Value]], applied: Application | None, depth: int = 0) -> None:
         """Read the items of one dict. What is no style and not unknown either (None, a number) is left out."""
         for key, value in items:
             if isinstance(value, (StyleValue, Unknown)):
                 self._item(key, value, applied)
+            elif isinstance(value, Table) and applied and depth < _DEPTH and isinstance(key, Const) and key.value:
+                # torch takes a plan for what a key names, too.
+                below = replace(applied, steps=(*applied.steps, *str(key.value).split(".")))
+                self.read(list(value.entries.values()), below, depth + 1)
 
     def note_doubled(self, table: Table | None) -> None:
         """Record keys that a literal writes twice: Python keeps the last one."""

@@ -288,3 +288,10 @@ def test_what_another_function_of_the_file_applies_is_known_beside_a_plan() -> N
     first, then = read(text + text.replace("f(", "g(", 1).replace("'a'", "'b'")).plans
     assert [e.key.value for e in (*first.other_styles, *then.other_styles) if e.key] == ["b", "a"]
     assert not first.styles[0].conditional
+
+
+def test_a_plan_inside_a_plan_counts_from_what_its_key_names() -> None:
+    plan = only("def f(model, mesh):\n parallelize_module(model, mesh, {'layers.*': {'wq': ColwiseParallel()},\n"
+                " 'output': ColwiseParallel()})")  # fmt: skip
+    assert [placed(e) for e in plan.styles] == [("model", ("layers", "*")), ("model", ())]
+    assert told(plan) == {"wq": "ColwiseParallel", "output": "ColwiseParallel"}
