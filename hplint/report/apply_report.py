@@ -22,6 +22,8 @@ def apply_report(result: Mapping[str, Any], style: Style, verbose: bool = False)
         yield from dry_run_report(result, style)
     elif "applied" in result:
         yield from _applied(result, style, verbose)
+    for note in result.get("notes", ()):
+        yield f"{style.paint('note:', 'info')} {printable(note, style)}"
 
 
 def _applied(result: Mapping[str, Any], style: Style, verbose: bool) -> Iterator[str]:
@@ -32,8 +34,12 @@ def _applied(result: Mapping[str, Any], style: Style, verbose: bool) -> Iterator
         f"{style.paint('Applied', 'good')} {printable(result['path'], style)} to {printable(result['model'], style)}"
         f"{by} on {run_words(result)}."
     )
-    inserted = sum(1 for b in boundaries if b["place"])
-    yield f"  {plural(len(boundaries), 'boundary', 'boundaries')}, {inserted:,} touched by the plan"
+    if "styles" in result:
+        for word, count in result["styles"].items():
+            yield f"  {printable(word, style)}: {plural(count, 'module')}"
+    else:
+        inserted = sum(1 for b in boundaries if b["place"])
+        yield f"  {plural(len(boundaries), 'boundary', 'boundaries')}, {inserted:,} touched by the plan"
     if applied["parameters"]:
         counts, sizes = applied["parameters"], applied["bytes"]
         yield f"  {plural(counts['sharded'], 'parameter')} sharded, {byte_words(sizes['sharded'])} a rank"
@@ -41,12 +47,14 @@ def _applied(result: Mapping[str, Any], style: Style, verbose: bool) -> Iterator
     if verbose:
         for boundary in boundaries:
             place = f"  {style.paint(boundary['place'], 'dim')}" if boundary["place"] else ""
-            yield f"  {printable(boundary['module'] or '(the root module)', style)}{place}"
+            word = f"  {printable(boundary['kind'], style)}" if "styles" in result else ""
+            yield f"  {printable(boundary['module'] or '(the root module)', style)}{word}{place}"
 
 
 def run_words(result: Mapping[str, Any]) -> str:
     """``dp=2,tp=4 (8 ranks, gloo, mode local)``."""
-    mode = f", mode {result['mode']}" if result["applier"] == "torch" else ""
+    has_modes = result["applier"] == "torch" and "styles" not in result
+    mode = f", mode {result['mode']}" if has_modes else ""
     return mesh_words(result).removesuffix(")") + f", {result['backend']}{mode})"
 
 

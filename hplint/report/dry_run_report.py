@@ -27,9 +27,10 @@ def dry_run_report(result: Mapping[str, Any], style: Style) -> Iterator[str]:
     yield ""
     yield from _parameters(found["parameters"], style)
     yield ""
-    yield from _boundaries(found["boundaries"], style)
+    what = "module" if "styles" in result else "boundary"
+    yield from _boundaries(found["boundaries"], what, style)
     for title, rows in (
-        ("All boundaries", found["totals"]),
+        ("All modules" if "styles" in result else "All boundaries", found["totals"]),
         ("Gradients, summed once after backward", found["gradients"]),
     ):
         if rows:
@@ -73,10 +74,10 @@ def _tensor(row: Mapping[str, Any], style: Style) -> tuple[str, ...]:
     return byte_words(row["bytes"]), _names(row["tensors"], style), f"{shape} {row['dtype']}", whole
 
 
-def _boundaries(boundaries: Iterable[Mapping[str, Any]], style: Style) -> Iterator[str]:
+def _boundaries(boundaries: Iterable[Mapping[str, Any]], what: str, style: Style) -> Iterator[str]:
     told = [(b["module"], tuple(_row(row) for row in b["communication"])) for b in boundaries]
     if told:
-        yield style.paint("Each boundary sends, in one step of one rank:", "strong")
+        yield style.paint(f"Each {what} sends, in one step of one rank:", "strong")
     for name, rows, count in fold(told):
         yield f"{printable(name or '(the root module)', style)}{_times(count)}"
         yield from _aligned([tuple(printable(cell, style) for cell in row) for row in rows], right=(4, 5))

@@ -24,19 +24,19 @@ def verify_report(result: Mapping[str, Any], style: Style, verbose: bool = False
         yield from _fault(verified["fault"], result["ranks"], style)
     else:
         yield f"{style.paint('error:', 'error')} {path}: the sharded {on} differs from the unsharded one."
-    yield from _first(verified, style)
+    yield from _first(verified, style, "module" if "styles" in result else "boundary")
     for kind in ("outputs", "gradients"):
         yield from _comparisons(kind[:-1], verified[kind], style, verbose)
     for note in verified["notes"]:
         yield f"{style.paint('note:', 'info')} {printable(note, style)}"
 
 
-def _first(verified: Mapping[str, Any], style: Style) -> Iterator[str]:
+def _first(verified: Mapping[str, Any], style: Style, what: str) -> Iterator[str]:
     first = verified["first_difference"]
     if first is None:
         return
     fault = verified["fault"]
-    words = ("stopped behind" if fault["behind"] else "stopped in") if fault else "first boundary that differs:"
+    words = ("stopped behind" if fault["behind"] else "stopped in") if fault else f"first {what} that differs:"
     place = f"  {style.paint(verified['place'], 'dim')}" if verified["place"] else ""
     yield f"  {words} {style.paint(printable(first or '(the root module)', style), 'strong')}{place}"
 

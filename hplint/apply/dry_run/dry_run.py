@@ -21,7 +21,7 @@ from hplint.apply.dry_run.without_values import WithoutValues, reason_of
 from hplint.apply.errors import ApplyFailed, CannotApply
 from hplint.apply.mesh.meshes import Meshes, build_meshes
 from hplint.apply.plan import ApplyPlan
-from hplint.apply.run.job import attention_for, sizes
+from hplint.apply.run.job import attention_for, of_styles, sizes
 from hplint.apply.run.place import Place
 from hplint.apply.run.request import ApplyRequest
 from hplint.errors import RequestError
@@ -69,7 +69,7 @@ def _head(request: ApplyRequest) -> dict[str, Any]:
         "applier": request.options.applier,
         "mode": request.options.mode,
         "backend": dist.get_backend(),
-    }
+    } | of_styles(request.plan)
 
 
 @dataclass(slots=True)

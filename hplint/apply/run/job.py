@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from hplint.apply.applied import Applied
 from hplint.apply.applier import Mode, apply_plan
 from hplint.apply.mesh.meshes import Meshes, build_meshes, device_of
+from hplint.apply.plan import ApplyPlan
 from hplint.apply.run.place import Place
 from hplint.apply.run.request import ApplyOptions, ApplyRequest
 from hplint.apply.verify.inputs import Inputs, given_inputs
@@ -33,7 +34,7 @@ def run_job(request: ApplyRequest, place: Place) -> dict[str, Any]:
         "applier": request.options.applier,
         "mode": request.options.mode,
         "backend": dist.get_backend(),
-    }
+    } | of_styles(request.plan)
     if request.options.applier == "hyper_parallel":
         from hplint.apply.run.hyper_parallel import hand_over
 
@@ -47,6 +48,16 @@ def run_job(request: ApplyRequest, place: Place) -> dict[str, Any]:
     place.at("applying the plan")
     applied = apply_plan(model, request.plan, meshes, mode=_mode(request))
     return head | {"applied": _applied(model, applied)}
+
+
+def of_styles(plan: ApplyPlan) -> dict[str, Any]:
+    """What the machine output has besides for a plan of styles."""
+    if plan.styles is None:
+        return {}
+    counts: dict[str, int] = {}
+    for word in plan.styles.words.values():
+        counts[word] = counts.get(word, 0) + 1
+    return {"styles": counts, "notes": list(plan.styles.notes)}
 
 
 def sizes(topology: Topology) -> dict[str, int]:
@@ -116,6 +127,7 @@ def _applied(model: nn.Module, applied: Applied) -> dict[str, Any]:
     boundaries = [
         {"module": b.fqn, "kind": b.kind, "parameters": len(b.params), "place": b.place}
         for b in sorted(applied.plan.boundaries, key=_in_order(model))
+        if applied.plan.styles is None or b.kind is not None
     ]
     return {"boundaries": boundaries, "parameters": counts, "bytes": max(ranks, key=lambda r: r["total"])}
 

@@ -72,9 +72,17 @@ def _put_right(fqn: str, position: int, compared: list[str], states: Mapping[str
     return states[later[0]] == SAME and later[0].rpartition(".")[0] == parent
 
 
+class _Output(NamedTuple):
+    """The rank's own part, and the size of the whole as its DTensor has it: None for plain tensors."""
+
+    part: Tensor
+    size: torch.Size | None
+
+
 class _Seen(NamedTuple):
     whole: Tensor
     mine: Tensor
+    size: torch.Size | None = None
 
 
 def _states(
@@ -83,7 +91,7 @@ def _states(
     """Modules in the order in which a forward leaves them, and how their first outputs compare on all ranks."""
     names = [name for name, _ in reference.named_modules() if name]
     whole, mine = _outputs(reference, values, names, grad), _outputs(model, values, names, grad)
-    seen = {n: _Seen(whole[n], mine[n]) for n in whole if n in mine}
+    seen = {n: _Seen(whole[n].part, *mine[n]) for n in whole if n in mine}
     axis = meshes.axis("tp")
     states = {n: state for n, s in seen.items() if (state := _state(s, axis.rank, axis.size)) is not None}
     everywhere: list[Any] = [None] * dist.get_world_size()
@@ -103,7 +111,7 @@ def _states(
     return list(whole), found
 
 
-def _outputs(model: nn.Module, values: Mapping[str, Any], names: list[str], grad: bool) -> dict[str, Tensor]:
+def _outputs(model: nn.Module, values: Mapping[str, Any], names: list[str], grad: bool) -> dict[str, _Output]:
     """The first float tensor that each module gives."""
     probe = Probe(copies=True).watch(model, names)
     try:
@@ -111,13 +119,19 @@ def _outputs(model: nn.Module, values: Mapping[str, Any], names: list[str], grad
             model(**values)
     finally:
         probe.close()
-    first = {n: next((v for v in o.values() if v.is_floating_point()), None) for n, o in probe.outputs.items()}
-    return {n: v for n, v in first.items() if v is not None}
+    found: dict[str, _Output] = {}
+    for name, tensors in probe.outputs.items():
+        position = next((p for p, v in tensors.items() if v.is_floating_point()), None)
+        if position is not None:
+            found[name] = _Output(tensors[position], probe.sizes[name].get(position))
+    return found
 
 
 def _state(seen: _Seen, rank: int, size: int) -> str | None:
     """None where the shapes tell nothing."""
-    whole, mine = seen
+    whole, mine = seen.whole, seen.mine
+    if seen.size is not None and seen.size != whole.shape:
+        return OTHER
     if whole.shape == mine.shape:
         return SAME if compare("", mine, whole).agrees else OTHER
     if whole.dim() != mine.dim():

@@ -14,12 +14,14 @@ class Probe:
     """Looks at the boundaries of one forward; ``close`` takes its hooks off again.
 
     ``outputs`` maps FQNs to what their first call returned, by position, in the order of the calls' ends (copies, where
-    ``copies`` is set: later code may write into them). ``made`` and ``taken`` tell which tensors came out of and went
+    ``copies`` is set: later code may write into them); ``sizes`` maps those that are DTensors to what they say is the
+    size of the whole. ``made`` and ``taken`` tell which tensors came out of and went
     into boundaries: ``id`` -> (FQN, position) and ``id`` -> (FQN, argument, position or None).
     """
 
     copies: bool = False
     outputs: dict[str, dict[int, Tensor]] = field(default_factory=dict)
+    sizes: dict[str, dict[int, torch.Size]] = field(default_factory=dict)
     made: dict[int, tuple[str, int]] = field(default_factory=dict)
     taken: dict[int, tuple[str, str, int | None]] = field(default_factory=dict)
     _handles: list[Any] = field(default_factory=list)
@@ -58,7 +60,9 @@ class Probe:
                 self._alive.append(value)
                 self.made[id(value)] = (name, position)
             if self.copies and name not in self.outputs:
-                self.outputs[name] = {p: local(v).detach().clone() for p, v in tensors_of(output).items()}
+                tensors = tensors_of(output)
+                self.outputs[name] = {p: local(v).detach().clone() for p, v in tensors.items()}
+                self.sizes[name] = {p: v.shape for p, v in tensors.items() if isinstance(v, DTensor)}
 
         return hook
 
