@@ -90,6 +90,7 @@ from hplint.resolve.torch_layouts import input_layout as style_input
 from hplint.resolve.torch_layouts import output_layout as style_output
 from hplint.resolve.torch_match import MODELS, Miss, children
 from hplint.resolve.torch_match import miss as key_miss
+from hplint.resolve.tp_plan_experts import Experts, experts_in, experts_of
 from hplint.resolve.tp_plan_flow import (
     BY_POSITION,
     CUT_THEN_SUMMED,
@@ -181,6 +182,7 @@ __all__ = [
     "Declared",
     "Draft",
     "Entry",
+    "Experts",
     "Fault",
     "Finding",
     "Flow",
@@ -227,6 +229,8 @@ __all__ = [
     "config_of",
     "cut_dim",
     "cut_dims",
+    "experts_in",
+    "experts_of",
     "family_words",
     "fitting_outputs",
     "fitting_recipe",

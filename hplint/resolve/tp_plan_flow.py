@@ -10,9 +10,10 @@ from typing import NamedTuple
 from hplint.model.tree import ModuleTree
 from hplint.plan.plan import Plan
 from hplint.plan.style import TP_PLAN, StyleEntry
+from hplint.resolve.projections import looks_linear
 from hplint.resolve.styles import ResolvedStyles
 from hplint.resolve.tp_plan_words import SLICE, WHOLE, WORDS, cut_dim
-from hplint.text.near import is_slip
+from hplint.text.near import one_near
 
 CUT_THEN_SUMMED, WHOLE_ALL_ALONG = ("colwise", "rowwise"), ("colwise_gather_output", "rowwise_split_input")
 """The words of a pair: with a slice between the two layers, and with whole tensors."""
@@ -46,7 +47,7 @@ class Flows:
         self._written = {id(e) for e in plan.styles}
         self._elsewhere = {fqn for e in plan.other_styles for fqn in styles.hits.get(e.index, ())}
         self._unread = any(e.key is None or e.style is None for e in plan.styles)
-        self._lost = {e.key.value.rpartition(".")[2] for e in styles.unmatched if e.key}
+        self._lost = {e.key.value.rpartition(".")[2] for e in styles.unmatched if e.key and not e.shipped}
 
     def of(self, fqn: str) -> Flow | None:
         """How a module takes and gives; None where that cannot be told."""
@@ -77,10 +78,28 @@ class Flows:
         """The modules below which something has a rule, each once."""
         yield from dict.fromkeys(fqn.rpartition(".")[0] for fqn in self.styles.winners if fqn in self.tree.modules)
 
+    def heads(self) -> list[str]:
+        """Linear layers that a model ends in; without knowledge of models those by the usual name."""
+        tree, found = self.tree, []
+        models = [o.fqn for o in tree.owners if not o.is_base and "For" in o.classes[0]]
+        for model in models if tree.owners else [""]:
+            for name, _ in tree.modules[model].node.children:
+                fqn = f"{model}.{name}" if model else name
+                if looks_linear(tree.modules[fqn]) and (tree.owners or name == "lm_head"):
+                    found.append(fqn)
+        return found
+
+    def is_called_by_keyword(self, fqn: str) -> bool:
+        """Whether a module of the library gets no argument by position: attention of decoder layers, base models."""
+        module = self.tree.modules[fqn]
+        if module.cls is None or not module.cls.name.startswith("transformers.models."):
+            return False
+        return fqn.endswith("self_attn") or any(o.fqn == fqn and o.is_base for o in self.tree.owners if fqn)
+
     def may_be_meant(self, fqn: str) -> bool:
         """Whether a key that is misspelt or cannot be read may mean a module that has no rule."""
         name = fqn.rpartition(".")[2]
-        return self._unread or any(lost == name or is_slip(lost, name) for lost in self._lost)
+        return self._unread or name in self._lost or bool(one_near(name, self._lost))
 
 
 def flows_of(plan: Plan, tree: ModuleTree | None, styles: ResolvedStyles | None) -> Flows | None:
