@@ -92,8 +92,7 @@ class _DryRun:
         """Measure; where something cannot run without values, leave it out and measure anew."""
         trouble = WithoutValues(self.plan)
         measured: _Measured | None = None
-        # Between layers that another library shards DTensors may flow, for which nothing can stand in.
-        folds = self.plan.styles is None
+        folds = True
         while measured is None:
             measured, folds = self._measure(trouble, folds)
         return self._to_json(measured, trouble)

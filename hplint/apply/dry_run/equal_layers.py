@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 from torch.utils import _pytree as pytree
 
 from hplint.apply.plan import ApplyPlan
@@ -24,7 +25,7 @@ _PLAIN = (int, float, str, bool, type(None), tuple, list, frozenset, torch.dtype
 @dataclass(slots=True)
 class EqualLayers:
     """``groups`` are layers (FQNs) that are equal. ``stood_for`` maps each one that was not run to the one that was;
-    ``again`` are those that a forward called more than once."""
+    ``again`` are those that a forward called more than once, or with DTensors, for which nothing can stand in."""
 
     groups: tuple[tuple[str, ...], ...] = ()
     stood_for: dict[str, str] = field(default_factory=dict)
@@ -142,11 +143,17 @@ class _Once:
             self.layers.again.add(self.name)
         self.called = True
         leaves, tree = pytree.tree_flatten((args, kwargs))
+        if any(isinstance(v, DTensor) for v in leaves):
+            self.layers.again.add(self.name)
+            return self.forward(*args, **kwargs)
         taken = (tree, *map(_shape, leaves))
         run = next((r for r in self.runs if r.taken == taken), None)
         if run is None:
             result = self.forward(*args, **kwargs)
             outputs, tree = pytree.tree_flatten(result)
+            if any(isinstance(v, DTensor) for v in outputs):
+                self.layers.again.add(self.name)
+                return result
             self.runs.append(_Run(self.name, taken, tuple(map(_shape, outputs)), tree))
             return result
         self.layers.stood_for[self.name] = run.name
