@@ -69,8 +69,10 @@ def _names_plan(m: Machine, function: Function) -> bool:
 
 
 def _concerned(m: Machine) -> set[int]:
-    """The functions that name a ``tp_plan``, or call one that does, by the id of their node."""
+    """The functions that name a ``tp_plan``, or call one that does, by the id of their node. Of methods only those that
+    are about plans by their own name are followed from where they are called."""
     found: set[int] = set()
+    methods = {id(part) for node in ast.walk(m.tree) if isinstance(node, ast.ClassDef) for part in node.body}
     waiting = [
         (node, m.source.cut(m.places.span(node)))
         for node in ast.walk(m.tree)
@@ -81,7 +83,7 @@ def _concerned(m: Machine) -> set[int]:
         word = re.compile(named)
         called = [node for node, text in waiting if id(node) not in found and word.search(text)]
         found.update(map(id, called))
-        named = "|".join(rf"\b{n.name}\b" for n in called if not n.name.startswith("__"))
+        named = "|".join(rf"\b{n.name}\b" for n in called if id(n) not in methods or "plan" in n.name)
     return found
 
 
