@@ -57,7 +57,8 @@ class TorchCollectives(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.recorder, self.where, self.direction, self.plain = recorder, where, direction, plain
         groups = {a: axis.group for a, axis in meshes.axes.items() if axis.group is not None}
-        self.axes = {str(group.group_name): a for a, group in groups.items()}
+        # Axes over the same ranks share a group: the one of the mesh itself comes first and counts.
+        self.axes = {str(group.group_name): a for a, group in reversed(groups.items())}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if any(issubclass(t, torch.distributed.tensor.DTensor) for t in types):

@@ -11,6 +11,7 @@ from hplint.apply.errors import ApplyFailed, BoundaryError
 from hplint.apply.inject.injections import InjectionError, find_injections
 from hplint.apply.mesh.moves import output_names
 from hplint.apply.plan import ApplyBoundary, ApplyPlan, Call
+from hplint.apply.verify.probe import local
 from hplint.errors import HplintError
 from hplint.model.meta_device import needs_data
 from hplint.text.wording import quote
@@ -168,7 +169,7 @@ class ShapedLikeInput:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tensors = [v for v in (*args, *kwargs.values()) if isinstance(v, Tensor) and v.is_floating_point()]
-        parameters = list(self.module.parameters())
+        parameters = [local(p) for p in self.module.parameters()]
         shapes = shapes_of(tensors[:1] * max(1, self.count), True)
         made = stand_in(shapes, [*tensors[:1], *parameters])
         return tuple(made) if self.count > 1 else made[0]

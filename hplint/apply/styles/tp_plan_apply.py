@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
+from hplint.apply.dry_run.without_values import ShapedLikeInput
 from hplint.apply.errors import ApplyFailed, CannotApply
 from hplint.apply.mesh.meshes import Meshes
 from hplint.apply.styles.tp_plan import TpPlan
@@ -93,10 +94,16 @@ def _install(
         rules = _Followed(tp)
         with rules.naming():
             lib.apply_tp(model, tp_mesh, rules)
-    if ep and "ep_dispatch_experts" in ep.values():
-        rules = _Followed(ep)
+    if "ep_dispatch_experts" in ep.values():
+        rules = _Followed({n: w for n, w in ep.items() if not _stands_in(model, n)})
         with rules.naming():
             lib.apply_ep(model, meshes.submesh("ep"), tp_mesh, rules)
+
+
+def _stands_in(model: nn.Module, name: str) -> bool:
+    """Whether a module of a dry run has another forward: the exchange of tokens around it would need values, too."""
+    module = dict(model.named_modules()).get(name)
+    return module is not None and isinstance(vars(module).get("forward"), ShapedLikeInput)
 
 
 class _Followed(dict[str, str]):
