@@ -110,22 +110,3 @@ def test_a_plan_that_replaces_modules_is_refused(capsys):
     model = ("--model", "py:fixtures/conformance/toy_models.py:toy")
     assert run(["fixtures/plans/ok/toy_replacements.yaml", "--apply", *model, "--mesh", "tp=2"]) == 2
     assert "replaces modules, which is not applied here" in capsys.readouterr().err
-
-
-STYLES = """\
-from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
-
-def shard(model, mesh):
-    parallelize_module(model, mesh, {
-        "model.layers.*.mlp.gate_proj": ColwiseParallel(),
-        "model.layers.*.mlp.up_proj": ColwiseParallel(),
-        "model.layers.*.mlp.down_proj": RowwiseParallel(),
-    })
-"""
-
-
-def test_a_plan_of_parallel_styles_is_refused(capsys, tmp_path):
-    plan = tmp_path / "plan.py"
-    plan.write_text(STYLES, encoding="utf-8")
-    assert run([str(plan), "--apply", "--model", "hf:fixtures/configs/tiny_llama", "--mesh", "tp=2"]) == 2
-    assert "a plan of parallel styles" in capsys.readouterr().err

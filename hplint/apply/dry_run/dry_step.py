@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
 from hplint.apply.applied import Applied, sync_gradients
 from hplint.apply.dry_run.dry_ledger import Ledger
@@ -101,11 +102,16 @@ def _heard(applied: Applied, ledger: Ledger, place: Place, direction: str, plain
 
 def _leave_out_unused(model: nn.Module, layers: EqualLayers) -> None:
     """Parameters without a gradient take no part in the sums; those of layers that did not run are as in the one that
-    did."""
-    used = {name for name, p in model.named_parameters(remove_duplicate=False) if p.grad is not None}
+    did, down to what a DTensor says of its gradient."""
+    used = {n: p.grad for n, p in model.named_parameters(remove_duplicate=False) if p.grad is not None}
     for name, parameter in model.named_parameters():
-        if parameter.grad is None and _in_run_layer(name, layers) not in used:
+        if parameter.grad is not None:
+            continue
+        gradient = used.get(_in_run_layer(name, layers))
+        if gradient is None:
             parameter.requires_grad_(False)
+        elif isinstance(gradient, DTensor):
+            parameter.grad = gradient.detach()
 
 
 def _in_run_layer(name: str, layers: EqualLayers) -> str:

@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from hplint.apply.plan import ApplyPlan
 
 _ROOM = 4096
+_LEFT = "_hplint_left"
+"""Attribute of tensors: the module that they came out of."""
 
 
 class Place:
@@ -55,7 +57,9 @@ class Place:
             self.last = fqn
             self._move(self._stack[-1] if self._stack else None)
             for tensor in output if isinstance(output, tuple | list) else (output,):
-                if isinstance(tensor, Tensor) and tensor.requires_grad:
+                # A tensor that leaves several modules belongs to the innermost one, which it leaves first.
+                if isinstance(tensor, Tensor) and tensor.requires_grad and not hasattr(tensor, _LEFT):
+                    setattr(tensor, _LEFT, fqn)
                     tensor.register_hook(back)  # type: ignore[no-untyped-call]
 
         return hook

@@ -18,7 +18,7 @@ def apply_styles(model: nn.Module, plan: ApplyPlan, meshes: Meshes, recorder: Re
     """Apply ``plan.styles``, and say what it did. Raises what :meth:`StyledPlan.apply` raises."""
     if plan.styles is None:
         raise CannotApply("the plan holds no styles")
-    before = _ties(model)
+    before = names_of_ties(model)
     plan.styles.apply(model, meshes)
     slots = dict(model.named_parameters(remove_duplicate=False))
     layouts = {n: layout_of(p) for n, p in slots.items() if isinstance(p, DTensor)}
@@ -28,7 +28,7 @@ def apply_styles(model: nn.Module, plan: ApplyPlan, meshes: Meshes, recorder: Re
     return applied
 
 
-def _ties(model: nn.Module) -> list[list[str]]:
+def names_of_ties(model: nn.Module) -> list[list[str]]:
     """Names of one and the same parameter, each group in the model's order."""
     groups: dict[int, list[str]] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):

@@ -11,7 +11,7 @@ from hplint.plan.plan import Plan
 from hplint.plan.style import Application, Style, StyleEntry
 from hplint.resolve.styles import ResolvedStyles, resolve_styles
 from hplint.resolve.topology import Topology
-from hplint.resolve.torch_layouts import KNOWN
+from hplint.resolve.torch_layouts import KNOWN, ties_again
 from hplint.text.wording import listing, plural, quote
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _DONE = {
     "checkpoint_wrapper": "checkpointing changes no values",
 }
 """Calls of the file that are left out, and why that is right."""
+_TIES = "the file ties weights itself; here those are tied again that are laid out alike"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,8 @@ class StyleCall:
 
 @dataclass(frozen=True, slots=True)
 class TorchPlan:
-    """A :class:`~hplint.apply.styles.dialect.StyledPlan`: ``calls`` in the order of the file."""
+    """A :class:`~hplint.apply.styles.dialect.StyledPlan`: ``calls`` in the order of the file. ``ties``: the file ties
+    weights itself after the calls, which is done here where the two are laid out alike."""
 
     calls: tuple[StyleCall, ...]
     topology: Topology
@@ -65,6 +67,7 @@ class TorchPlan:
     notes: tuple[str, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, str] = field(default_factory=dict)
+    ties: bool = False
 
     def place(self, name: str) -> str:
         """Where the entry stands that counts for a module or for the module of a parameter."""
@@ -102,7 +105,9 @@ def torch_plan_of(plan: Plan, tree: ModuleTree, topology: Topology) -> TorchPlan
         raise RequestError(f"the plan {quote(plan.source.path)} names no module of this model")
     words = {m: item.style for call in calls for item in call.items for m in item.modules}
     places = {m: item.place for call in calls for item in call.items for m in item.modules}
-    return TorchPlan(calls, topology, plan.source.path, tuple(_notes(plan, topology)), words, places)
+    ties = bool(tree.ties) and ties_again(plan.source.text)
+    notes = (*_notes(plan, topology), *([_TIES] if ties else []))
+    return TorchPlan(calls, topology, plan.source.path, notes, words, places, ties)
 
 
 def _check_axes(topology: Topology) -> None:
@@ -167,8 +172,10 @@ class _Reader:
 
     def _check_class(self, entry: StyleEntry, style: Style) -> None:
         if style.base is not None:
-            what = f"`{style.name}`, a class of its own derived from {style.base},"
-            raise self._refused(entry, what, "would have to be run", f"write {style.base} itself to apply the plan")
+            base = style.base or "ParallelStyle"
+            what = f"`{style.name}`, which derives from {base} and has code of its own,"
+            hint = f"write {base} itself to apply the plan" if style.base else "plans of torch's own styles are applied"
+            raise self._refused(entry, what, "would have to be run", hint)
         if style.name not in KNOWN:
             hint = "apply the plan without it (float8 and other number formats are not applied)"
             raise self._refused(entry, f"`{style.name}`", f"is no style of {_HOME}", hint)

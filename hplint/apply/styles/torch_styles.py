@@ -9,6 +9,7 @@ from torch.distributed.tensor import Partial, Replicate, Shard, parallel
 
 from hplint.apply.errors import ApplyFailed, CannotApply
 from hplint.apply.mesh.meshes import Meshes
+from hplint.apply.styles.applied import names_of_ties
 from hplint.apply.styles.torch_plan import StyleCall, StyleItem, TorchPlan
 from hplint.plan.placement import Placement
 
@@ -23,9 +24,22 @@ def parallelize(model: nn.Module, plan: TorchPlan, meshes: Meshes) -> None:
     mesh = meshes.submesh("tp")
     if mesh is None:
         raise CannotApply("a parallelize_module plan cuts over tp, and the mesh has tp=1", "give a larger tp")
+    ties = names_of_ties(model) if plan.ties else []
     made = [(call, item, style_of(item)) for call in plan.calls for item in call.items]
     for call, item, style in made:
         _apply(model.get_submodule(call.root), mesh, item, style, call)
+    _tie(model, ties)
+
+
+def _tie(model: nn.Module, ties: list[list[str]]) -> None:
+    for first, *others in ties:
+        kept = model.get_parameter(first)
+        for name in others:
+            other = model.get_parameter(name)
+            alike = getattr(kept, "placements", None) == getattr(other, "placements", None)
+            if alike and kept.shape == other.shape:
+                owner, _, leaf = name.rpartition(".")
+                model.get_submodule(owner).register_parameter(leaf, kept)
 
 
 def style_of(item: StyleItem) -> Any:
