@@ -384,9 +384,11 @@ def _expert(flows: Flows, experts: Experts) -> Finding | None:
         message = f"the two weights of the experts are not cut along what lies between them, {said}: the matmul fails"
     else:
         changed = [Wrong(experts.fqn, Flow(entry=own), "moe_tp_experts")]
-        message = (
-            "the weights of the experts are cut, but their module has no `moe_tp_experts`: it meets parts of weights "
-            "with plain tensors, and the first forward fails"
+        local = own is not None and own.style is not None and own.style.kind == "local_params"
+        message = "the weights of the experts are cut, but their module has no `moe_tp_experts`: " + (
+            "no rank sums the parts of its output, and the results are wrong without an error"
+            if local
+            else "it meets parts of weights with plain tensors, and the first forward fails"
         )
     severity = "warning" if place.conditional else None
     fixes = tuple(_fix(flows, changed))

@@ -85,7 +85,8 @@ def _head_norms(flows: Flows, parent: str) -> Iterator[tuple[str, list[str], str
         )
 
 
-def _norms_behind(flows: Flows, parent: str) -> Iterator[tuple[str, str]]:
+def _norms_behind(flows: Flows, parent: str, whole: bool = False) -> Iterator[tuple[str, str]]:
+    """Norms over the features of one head, with ``whole`` also those over all heads, and the projection before each."""
     tree, head = flows.tree, head_size(flows.tree, parent)
     for name, makers in NORMS.items():
         fqn = f"{parent}.{name}"
@@ -94,7 +95,9 @@ def _norms_behind(flows: Flows, parent: str) -> Iterator[tuple[str, str]]:
             continue
         sizes = {t.shape for t in tree.modules[fqn].parameters.values()}
         weight = tree.modules[source].parameters.get("weight")
-        if sizes == {(head,)} and weight is not None and weight.shape[0] > head:
+        if weight is None or weight.shape[0] <= head:
+            continue
+        if sizes == {(head,)} or (whole and sizes == {weight.shape[:1]}):
             yield fqn, source
 
 
@@ -169,7 +172,7 @@ def _whole(flows: Flows, fqn: str, word: str) -> str:
     parent, _, name = fqn.rpartition(".")
     module = flows.tree.modules[fqn]
     sizes = {t.shape for t in module.parameters.values()}
-    behind = dict(_norms_behind(flows, parent))
+    behind = dict(_norms_behind(flows, parent, whole=True))
     if fqn in behind:
         flow = flows.of(behind[fqn])
         if flow is None or is_cut(flow) or word == SEQUENCE:
