@@ -101,9 +101,10 @@ from hplint.resolve.tp_plan_flow import (
     flows_of,
     is_cut,
 )
-from hplint.resolve.tp_plan_miss import KeyIndex
+from hplint.resolve.tp_plan_miss import KeyIndex, slips
 from hplint.resolve.tp_plan_miss import KeyMiss as TpMiss
 from hplint.resolve.tp_plan_words import REMOVED, WORDS, cut_dim
+from hplint.resolve.vllm_match import VLLM_WORDS, Reading, read_as_vllm
 from hplint.text.near import is_slip, near, one_near
 from hplint.text.span import START, Span
 from hplint.text.wording import listing, plural, quote
@@ -165,6 +166,7 @@ __all__ = [
     "START",
     "SUMMING",
     "UNKNOWN",
+    "VLLM_WORDS",
     "WHEN_WORDS",
     "WHOLE",
     "WHOLE_ALL_ALONG",
@@ -200,6 +202,7 @@ __all__ = [
     "ModuleTree",
     "Placement",
     "Proposal",
+    "Reading",
     "Related",
     "Remove",
     "RemoveEntry",
@@ -265,6 +268,7 @@ __all__ = [
     "plain_params",
     "plural",
     "quote",
+    "read_as_vllm",
     "remove_axis",
     "remove_entry",
     "remove_fields",
@@ -279,6 +283,7 @@ __all__ = [
     "set_field",
     "shard",
     "shipped_plan",
+    "slips",
     "style_coverage",
     "style_input",
     "style_output",

@@ -28,6 +28,7 @@ CHANGING = ("fix", "diff", "add_ignore", "show_files")
 @click.option("--stdin-filename", metavar="NAME", help="The name of the text that is read from -.")
 @run_options
 @plan_option
+@option("reader")
 @option("select")
 @option("ignore")
 @option("extend-select")

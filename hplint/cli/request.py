@@ -35,6 +35,7 @@ def request(paths: tuple[str, ...], given: dict[str, Any], stdin_filename: str |
         derive=given.get("derive"),
         seq_len=given.get("seq_len"),
         src=given["src"],
+        reader=given.get("reader"),
         select=given.get("select", ()),
         ignore=given.get("ignore", ()),
         extend_select=given.get("extend_select", ()),

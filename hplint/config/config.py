@@ -58,6 +58,7 @@ class Config(NamedTuple):
     fail_on: str | None = None
     baseline: str | None = None
     wrappers: tuple[str, ...] = ()
+    reader: str | None = None
     planner: str = "built-in"
     boundaries: str | None = None
     families: Mapping[str, Any] = MappingProxyType({})

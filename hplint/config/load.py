@@ -52,6 +52,7 @@ def read_config(path: Path) -> Config:
         fail_on=table.get("fail-on"),
         baseline=_joined(base, table.get("baseline")),
         wrappers=table.get("wrappers") or (),
+        reader=table.get("reader"),
         planner=table.get("planner") or "built-in",
         boundaries=_joined(base, table.get("boundaries")),
         families=_families(table),

@@ -51,6 +51,10 @@ OPTIONS = (
         "src", "paths", "the plan's folder and the working directory",
         "Folder in which injected functions and py: models are looked up; may be given several times.", EVERYWHERE,
     ),
+    _option(
+        "reader", "transformers|vllm", "transformers",
+        "Who reads tp_plans: the transformers library, or vLLM too, whose other reading is then told.", "cli config",
+    ),
     _option("select", "texts", "all rules", "Rules to run: codes, prefixes of codes, or names.", "cli config"),
     _option("ignore", "texts", "none", "Rules not to run.", "cli config"),
     _option("extend-select", "texts", "none", "Rules to run on top of the selected ones.", "cli config"),

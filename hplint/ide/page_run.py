@@ -1,6 +1,7 @@
 """Checks and fixes the plans of rule pages, each against the model and the mesh that its attributes name."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 FLAGS = ("sequence_parallel", "loss_parallel", "derive")
 NUMBERS = ("ep", "seq_len")
-ATTRIBUTES = ("model", "mesh", *NUMBERS, *FLAGS)
+ATTRIBUTES = ("model", "mesh", "reader", *NUMBERS, *FLAGS)
 
 
 class PageError(ValueError):
@@ -59,12 +60,13 @@ class PageRunner:
             return Checked(run.diagnostics, run.plans)
         document = read_document(name, text.encode())
         found = self.engine.check_document(document)
+        engine = replace(self.engine, settings={"reader": block.attributes.get("reader")})
         plans = []
         request, tree = self._setting(block)
         for plan in document.plans:
             pairing = pair(document, plan, request)
             for topology, faults in pairing.topologies:
-                own, resolved = self.engine.check(plan, tree, topology, self.finder, (*pairing.faults, *faults))
+                own, resolved = engine.check(plan, tree, topology, self.finder, (*pairing.faults, *faults))
                 found += own
                 plans.append(CheckedPlan(name, plan, topology, None, tree, resolved, tuple(own), self.finder))
         return Checked(sorted(found, key=lambda d: (d.span, d.code)), plans)

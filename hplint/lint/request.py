@@ -34,6 +34,8 @@ class Request:
     src: tuple[str, ...] = ()
     here: str = "."
     """The folder where injected functions and factories are looked up last: the current one."""
+    reader: str | None = None
+    """Who reads tp_plans: transformers, vllm."""
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()

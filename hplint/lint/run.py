@@ -42,7 +42,7 @@ class Engine:
     selection: Selection
     derive: "Callable[[ModuleTree, Topology], dict[str, Boundary]]"
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What rules read from the configuration: wrapper_names."""
+    """What rules read from the configuration: wrapper_names, reader."""
     severities: Mapping[str, str] = field(default_factory=dict)
     """Code -> the severity that the user gives to all that its rule finds."""
 

@@ -92,7 +92,8 @@ class Session:
             (*request.extend_select, *(config.extend_select if config else ())),
             off,
         )
-        settings = {"wrapper_names": config.wrappers} if config else {}
+        settings: dict[str, Any] = {"wrapper_names": config.wrappers} if config else {}
+        settings["reader"] = request.reader or (config and config.reader)
         self.engine = Engine(registry, selection, self._derive, settings, severities)
 
     def _read_wishes(self, registry: Registry) -> tuple[Mapping[str, str], frozenset[str]]:

@@ -5,7 +5,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
+from hplint.model.family_source import family_words
 from hplint.model.tree import ModuleTree
+from hplint.plan.plan import Plan
+from hplint.plan.style import Carrier, StyleEntry
+from hplint.resolve.shipped_plan import shipped_plan
+from hplint.resolve.styles import ResolvedStyles
 from hplint.resolve.tp_plan_match import generic, names_of
 from hplint.text.near import near, one_near
 
@@ -153,3 +158,39 @@ def _as_regex(key: str) -> re.Pattern[str]:
     if text.endswith(".*"):
         body = body.removesuffix(r"\*") + r"[^.]+"
     return re.compile(body.replace(r"[^.]*[^.]*", ".*"))
+
+
+class Slip(NamedTuple):
+    """An entry whose key names nothing though it should, and what it was looked up in."""
+
+    entry: StyleEntry
+    miss: KeyMiss
+    keys: KeyIndex
+
+
+def slips(plan: Plan, tree: ModuleTree, styles: ResolvedStyles) -> tuple[Slip, ...]:
+    """The keys of a plan that are at fault for naming nothing.
+
+    Let pass: keys of the plan that the model ships, keys for other configs of the same family, branches for other
+    models, and plans of which nobody knows where they belong.
+    """
+    carrier = plan.carrier or Carrier()
+    if carrier.section == "pp" or carrier.kind == "builtin" or not styles.unmatched:
+        return ()
+    if styles.guessed and not any(styles.hits.get(e.index) for e in plan.styles):
+        return ()
+    passed = {"", *(shipped_plan(tree, carrier.section) if carrier.kind == "argument" else ())}
+    words = family_words(tree) if carrier.kind != "argument" else None
+    taken = [e.key.value for e in plan.styles if e.key]
+    indexes: dict[str, KeyIndex] = {}
+    found: list[Slip] = []
+    for entry in styles.unmatched:
+        roots = styles.roots.get(entry.index, ())
+        if entry.key is None or not roots or entry.key.value in passed:
+            continue
+        index = indexes.setdefault(roots[0], KeyIndex(tree, roots[0]))
+        miss = index.miss(entry.key.value, taken)
+        elsewhere = words is not None and words.issuperset(entry.key.value.split("."))
+        if miss.sure or not (elsewhere or ((entry.conditional or entry.glob) and not miss.meant)):
+            found.append(Slip(entry, miss, index))
+    return tuple(found)

@@ -15,7 +15,7 @@ from hplint.rule import (
     plural,
     quote,
     rename,
-    shipped_plan,
+    slips,
 )
 
 RULE = on_styles("HPL701", "tp-plan-unmatched-key", "error", "tp_plan")
@@ -31,35 +31,17 @@ _WHY = {
 
 
 def check(case: Case) -> Iterator[Finding]:
-    carrier, styles, tree = case.plan.carrier, case.styles, case.tree
-    if styles is None or tree is None or carrier is None or carrier.section == "pp" or not styles.unmatched:
+    if case.styles is None or case.tree is None or case.plan.carrier is None or case.plan.carrier.section == "pp":
         return
-    if carrier.kind == "builtin":
+    if case.plan.carrier.kind == "builtin":
         yield from _dead(case)
         return
-    if styles.guessed and not any(styles.hits.get(e.index) for e in case.plan.styles):
-        return  # Where the plan belongs is not known at all.
-    shipped = shipped_plan(tree, carrier.section) if carrier.kind == "argument" else {}
-    taken = [e.key.value for e in case.plan.styles if e.key]
-    indexes: dict[str, KeyIndex] = {}
-    words = family_words(tree) if carrier.kind != "argument" else None
     proposed: set[str] = set()
-    for entry in styles.unmatched:
-        roots = styles.roots.get(entry.index, ())
-        if entry.key is None or not roots or entry.key.value in ("", *shipped):
-            continue  # The model itself, or a shipped key that this config does not use: both are let pass.
-        if roots[0] not in indexes:
-            indexes[roots[0]] = KeyIndex(tree, roots[0])
-        missed = indexes[roots[0]].miss(entry.key.value, taken)
-        if not missed.sure:
-            if carrier.kind != "argument" and words is not None and words.issuperset(entry.key.value.split(".")):
-                continue  # Plans serve all configs of a family, and this one may not use the rule.
-            if (entry.conditional or entry.glob) and not missed.meant:
-                continue  # A branch for other models, or a name that is put together at run time.
-        finding = _finding(case, entry, missed, indexes[roots[0]])
-        if not proposed.isdisjoint(missed.meant):
+    for slip in slips(case.plan, case.tree, case.styles):
+        finding = _finding(case, slip.entry, slip.miss, slip.keys)
+        if not proposed.isdisjoint(slip.miss.meant):
             finding.fixes = ()  # Two keys would become one.
-        proposed.update(missed.meant)
+        proposed.update(slip.miss.meant)
         yield finding
 
 

@@ -3,11 +3,13 @@
 import math
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, Span, on_styles, quote, shipped_plan
+from hplint.rule import WORDS, Case, Finding, Span, on_styles, quote, shipped_plan
 
 RULE = on_styles("HPL711", "tp-plan-wrong-mesh", "error", "tp_plan")
 
 DISPATCH = "ep_dispatch_experts"
+REFUSED = "moe_tp_experts"
+"""A word that the library refuses in an ep_plan: HPL713."""
 _NO_FSDP = ("tp", "cp", "ep", "pp", "dp_replicate")
 """Axes over which the library does not cut parameters for data parallelism."""
 
@@ -93,7 +95,8 @@ def _words(case: Case) -> set[str]:
         return set()
     if case.plan.carrier and case.plan.carrier.kind == "config" and case.styles.guessed:
         return set()
-    return {e.style.kind for e in (*case.plan.styles, *case.styles.beside) if e.style}
+    found = {e.style.kind for e in (*case.plan.styles, *case.styles.beside) if e.style}
+    return set() if REFUSED in found or not found <= WORDS.keys() else found
 
 
 def _stages(case: Case) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from hplint.rule import (
     on_styles,
     plural,
     quote,
+    slips,
     style_coverage,
 )
 
@@ -27,8 +28,7 @@ def check(case: Case) -> Iterator[Finding]:
         return
     if (case.topology.ep or 1) > 1 or not any(styles.hits.get(e.index) for e in case.plan.styles):
         return  # Experts that are spread have a plan of their own.
-    unmatched = styles.unmatched if carrier.kind == "argument" else ()
-    if unmatched or styles.guessed or any(map(_is_unread, case.plan.styles)):
+    if styles.guessed or any(map(_is_unread, case.plan.styles)) or slips(case.plan, case.tree, styles):
         return  # What is whole may be whole for that reason alone.
     found = style_coverage(case.plan, case.tree, styles, case.topology)
     if found.odd:
