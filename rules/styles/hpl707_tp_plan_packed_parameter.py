@@ -13,6 +13,7 @@ from hplint.rule import (
     StyleEntry,
     experts_of,
     flows_of,
+    is_embedding,
     looks_linear,
     on_styles,
     quote,
@@ -48,6 +49,8 @@ def check(case: Case) -> Iterator[Finding]:
 def _module(flows: Flows, entry: StyleEntry, fqn: str, word: str) -> Iterator[Finding]:
     """What a word does to a linear layer."""
     module, name = flows.tree.modules[fqn], fqn.rpartition(".")[2]
+    if not looks_linear(module) and word == "packed_colwise":
+        yield from _no_layer(flows, entry, fqn)
     if not looks_linear(module) or (module.cls is not None and _parent(flows, fqn).startswith(OTHERWISE)):
         return
     if word == "packed_colwise" and name not in PACKED:
@@ -77,6 +80,24 @@ def _module(flows: Flows, entry: StyleEntry, fqn: str, word: str) -> Iterator[Fi
             after = "parts than the last: the split after it fails, or takes the wrong features"
             advice = "write `colwise_gather_output`, and `rowwise_split_input` for the layer that follows"
             yield _finding(entry, fqn, what + after, advice, sure=name in ("qkv_proj", "gate_up_proj"))
+
+
+def _no_layer(flows: Flows, entry: StyleEntry, fqn: str) -> Iterator[Finding]:
+    """The word on norms, routers and activations."""
+    module = flows.tree.modules[fqn]
+    if module.node.children and not module.parameters:
+        return  # HPL702 speaks of containers.
+    if module.cls is None or is_embedding(module) or flows.is_called_by_keyword(fqn):
+        return
+    if module.parameters:
+        what = "its forward uses the rank's strides of its parameters as if they were all"
+    else:
+        what = "it has no weight to cut, and the gradient of its input is summed over the ranks"
+    message = (
+        f"`packed_colwise` on a {quote(module.cls.short)}, which is no fused layer: {what}; it fails, or is wrong "
+        "without an error"
+    )
+    yield _finding(entry, fqn, message, "remove the rule, or name the fused layer")
 
 
 def _parameter(flows: Flows, entry: StyleEntry, parameter: str, word: str) -> Iterator[Finding]:

@@ -175,7 +175,7 @@ def _whole(flows: Flows, fqn: str, word: str) -> str:
     behind = dict(_norms_behind(flows, parent, whole=True))
     if fqn in behind:
         flow = flows.of(behind[fqn])
-        if flow is None or is_cut(flow) or word == SEQUENCE:
+        if flow is None or is_cut(flow):
             return ""
         source = quote(behind[fqn].rpartition(".")[2])
         return f"{source} ({quote(flow.word) if flow.word else 'no rule'}) hands all heads on"

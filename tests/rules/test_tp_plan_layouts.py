@@ -117,6 +117,8 @@ CHANGED_CONFIGS = [
     row("llama", {M + "act_fn": "all_reduce"}, "logits", ("HPL706", M + "act_fn")),
     row("llama", {"norm": "all_reduce"}, "logits", ("HPL706", "norm")),
     row("mixtral", {"layers.*.mlp": "all_reduce"}, "logits", ("HPL706", "layers.*.mlp")),
+    row("mixtral", {"layers.*.mlp": "moe_identity_expert"}, "logits", ("HPL706", "layers.*.mlp")),
+    row("qwen3", {A + "q_norm": "all_reduce"}, "logits", ("HPL706", A + "q_norm")),
     row(
         "mixtral",
         {M + "experts.gate_up_proj": None, M + "experts.down_proj": None},
@@ -129,6 +131,9 @@ CHANGED_CONFIGS = [
     # Packed weights, and single ones under packed words.
     row("llama", {M + "up_proj": "packed_colwise"}, "logits", ("HPL707", M + "up_proj")),
     row("llama", {A + "q_proj": "packed_colwise"}, "logits", ("HPL707", A + "q_proj")),
+    row("llama", {"norm": "packed_colwise"}, "crash", ("HPL707", "norm")),
+    row("llama", {M + "act_fn": "packed_colwise"}, "gradients", ("HPL707", M + "act_fn")),
+    row("mixtral", {M + "gate": "packed_colwise"}, "logits", ("HPL707", M + "gate")),
     row("mixtral", {M + "experts.gate_up_proj": "colwise"}, "gradients", ("HPL707", M + "experts.gate_up_proj")),
     row("mixtral", {M + "experts.down_proj": "packed_rowwise"}, "gradients", ("HPL707", M + "experts.down_proj")),
     # Words whose hook finds no argument.
@@ -185,6 +190,9 @@ CHANGED_CONFIGS = [
     row("gemma2", {"embed_tokens": "embedding_colwise"}, "inference", ("HPL708", "embed_tokens")),
     row("gemma2", {"embed_tokens": "replicate"}, "crash", ("HPL708", "embed_tokens")),
     # Right, though they look otherwise.
+    row("llama", {M + "act_fn": "sequence_parallel"}, "right"),
+    row("llama", {"norm": "embedding_rowwise"}, "right"),
+    row("mixtral", {M + "gate": "local_params"}, "right"),
     row("llama", {M + "gate_proj": None, M + "up_proj": None, M + "down_proj": None}, "right"),
     row("llama", {**GATHERED_MLP, M + "down_proj": "rowwise_split_input"}, "right"),
     row("llama", {**GATHERED_QKV, A + "o_proj": "rowwise_split_input"}, "right"),
@@ -360,6 +368,11 @@ TURNED = {"experts.gate_up_proj": "packed_rowwise", "experts.down_proj": "colwis
             [("HPL714", "attn.q_proj", "error")],
         ),
         (built({**WIDE, "attn.q_norm.weight": (16,)}, HEADS), {**CUT, "attn.q_norm": SUMMED}, []),
+        (
+            built({**WIDE, "attn.q_norm.weight": (64,)}, HEADS),
+            {"attn.q_norm": SUMMED},
+            [("HPL714", "attn.q_norm", "error")],
+        ),
         # One number for each head.
         (built({**WIDE, "attn.sinks": (4,)}, HEADS), CUT, [("HPL706", "attn.q_proj", "error")]),
         (built({**WIDE, "attn.sinks": (4,)}, HEADS), {**CUT, "attn.sinks": "colwise", "attn": "local_params"}, []),
