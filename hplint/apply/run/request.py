@@ -11,12 +11,13 @@ from hplint.lint.request import CheckedPlan, Run
 from hplint.lint.run import spell
 from hplint.model.build import model_request
 from hplint.model.spec import parse_spec
-from hplint.plan.style import STYLE_DIALECTS, TP_PLAN
+from hplint.plan.style import STYLE_DIALECTS, TORCH, TP_PLAN
 from hplint.resolve.topology import Topology
 from hplint.text.wording import quote
 
 TIME_LIMIT = 600.0
 """Seconds."""
+_HINT_RUNS = "apply a copy of the file that holds one: conditions that decide between them have to be settled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ def _the_one(run: Run) -> Sequence[CheckedPlan]:
         if len(paths) == 1:
             raise RequestError(
                 f"--apply takes one plan; {quote(paths[0])} holds {len(plans)}",
-                "move the one to apply to a file of its own",
+                _HINT_RUNS if run.plans[0].plan.dialect == TORCH else "move the one to apply to a file of its own",
             )
         shown = ", ".join(quote(p) for p in paths[:3]) + (", …" if len(paths) > 3 else "")
         raise RequestError(f"--apply takes one plan; there are {len(plans)}: {shown}", "name the file of one")
