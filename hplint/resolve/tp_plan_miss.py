@@ -133,7 +133,8 @@ class KeyIndex:
     def _fitting(self, key: str) -> list[str]:
         """The names that a key fits as a pattern of another kind."""
         shape = _as_regex(key)
-        found = [n for n in self.names if shape.fullmatch(n)]
+        deeper = re.compile(rf"(?:.*\.)?(?:{shape.pattern})")
+        found = [n for n in self.names if shape.fullmatch(n)] or [n for n in self.names if deeper.fullmatch(n)]
         outer = [n for n in found if not any(n.startswith(f"{o}.") for o in found)]
         return outer[:MOST] if len(outer) <= 3 * MOST else []
 

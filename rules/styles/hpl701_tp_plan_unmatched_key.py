@@ -90,17 +90,26 @@ def _dead(case: Case) -> Iterator[Finding]:
     """Rules of a shipped plan that no config of the family can use."""
     assert case.styles is not None and case.tree is not None
     words = family_words(case.tree)
-    if words is None:
+    if words is None or not case.styles.unmatched:
         return
+    index, taken = KeyIndex(case.tree), [e.key.value for e in case.plan.styles if e.key]
     for entry in case.styles.unmatched:
-        gone = [p for p in entry.key.value.split(".") if p not in words] if entry.key else []
-        if entry.key and gone:
-            yield Finding(
-                entry.key.span,
-                f"the rule {quote(entry.key.value)} is dead: no class of this family has "
-                f"{listing(gone, 'or')}, so that it cuts nothing with any config",
-                f"what it was meant for stays whole on every rank; look for {plural(len(gone), 'part')} that was "
-                "renamed",
-                entry,
-                severity="warning",
-            )
+        if entry.key is None:
+            continue
+        gone = [p for p in entry.key.value.split(".") if p not in words]
+        missed = index.miss(entry.key.value, taken)
+        if gone:
+            why = f"no class of this family has {listing(gone, 'or')}"
+            advice = f"look for {plural(len(gone), 'part')} of it that was renamed"
+        elif missed.sure and missed.meant:
+            why = _WHY.get(missed.why) or _reason(missed, index)
+            advice = f"{listing(missed.meant, 'or')} is there, and has no rule"
+        else:
+            continue  # Another config of the family may use it.
+        yield Finding(
+            entry.key.span,
+            f"the rule {quote(entry.key.value)} is dead: {why}; what it was meant for stays whole on every rank",
+            advice,
+            entry,
+            severity="warning",
+        )
