@@ -12,7 +12,7 @@ from hplint.plan.style import Application, Style, StyleEntry
 from hplint.resolve.styles import ResolvedStyles, resolve_styles
 from hplint.resolve.topology import Topology
 from hplint.resolve.torch_layouts import KNOWN, ties_again
-from hplint.text.wording import listing, plural, quote
+from hplint.text.wording import plural, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -193,7 +193,7 @@ def _notes(plan: Plan, topology: Topology) -> Iterator[str]:
     lines = [plan.source.position(e.span.start).line for e in plan.styles if e.conditional]
     if lines:
         yield (
-            f"{plural(len(lines), 'entry', 'entries')} under a condition (line {listing(dict.fromkeys(lines))}): "
+            f"{plural(len(lines), 'entry', 'entries')} under a condition (line {', '.join(dict.fromkeys(map(str, lines)))}): "
             "applied as in one run of the file, the first that the checks see"
         )
     earlier = {e.kind: e for a in _applications(plan) for e in a.before}
