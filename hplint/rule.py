@@ -54,6 +54,7 @@ from hplint.lint.remedies import (
     rewrite,
     set_field,
 )
+from hplint.lint.word_fixes import drop_rule, own_word, word_place, write_words
 from hplint.model.family_source import family_words
 from hplint.model.tree import Module, ModuleTree, Tensor
 from hplint.plan.entry import SHARDING_FIELDS, UNKNOWN, ContractField, Entry, InnerOutSrc, Keyword, Target, Text
@@ -232,6 +233,7 @@ __all__ = [
     "config_of",
     "cut_dim",
     "cut_dims",
+    "drop_rule",
     "experts_in",
     "experts_of",
     "family_words",
@@ -261,6 +263,7 @@ __all__ = [
     "on_plan",
     "on_styles",
     "one_near",
+    "own_word",
     "parse_placement",
     "patterns_of",
     "plain_fields",
@@ -289,5 +292,7 @@ __all__ = [
     "style_output",
     "ties_again",
     "unknown_inputs",
+    "word_place",
     "wrapper_names",
+    "write_words",
 ]  # fmt: skip

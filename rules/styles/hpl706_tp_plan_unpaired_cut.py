@@ -22,9 +22,8 @@ from hplint.rule import (
     Group,
     Proposal,
     Related,
-    Rename,
-    Span,
     StyleEntry,
+    drop_rule,
     experts_in,
     flows_of,
     groups_in,
@@ -35,7 +34,8 @@ from hplint.rule import (
     looks_linear,
     on_styles,
     quote,
-    remove_item,
+    word_place,
+    write_words,
 )
 
 RULE = on_styles("HPL706", "tp-plan-unpaired-cut", "error", "tp_plan")
@@ -87,12 +87,12 @@ def _group(flows: Flows, group: Group) -> Finding | None:
         return None
     related = (f.entry for f in known.values() if f.entry is not place and f.entry is not None)
     return Finding(
-        _span(place),
+        word_place(flows.plan, place),
         _what(group, known, wrong),
         _advice(wrong),
         place,
         next((w.fqn for w in wrong if w.flow.entry is place), group.then),
-        fixes=tuple(_fix(flows, wrong)),
+        fixes=_fix(flows, wrong),
         related=tuple(_related(flows, related)),
         severity="warning" if any(f.entry and f.entry.conditional for f in known.values()) else None,
     )
@@ -161,26 +161,15 @@ def _advice(wrong: Iterable[Wrong]) -> str:
     return "write " + " and ".join(f"{quote(word)} for {listing(names)}" for word, names in by_word.items())
 
 
-def _fix(flows: Flows, wrong: list[Wrong], safe: bool = False) -> Iterator[Proposal]:
+def _fix(flows: Flows, wrong: list[Wrong], safe: bool = False) -> tuple[Proposal, ...]:
     """Other words, where every layer at fault has a rule of the plan's own."""
-    words = {}
-    for w in wrong:
-        entry = flows.own(w.flow.entry)
-        if entry is None or entry.style is None:
-            return
-        words[entry.style.span] = (w.fqn.rpartition(".")[2], w.word)
-    title = " and ".join(f"{quote(word)} for {quote(name)}" for name, word in dict.fromkeys(words.values()))
-    yield Proposal(f"write {title}", tuple(Rename(span, word) for span, (_, word) in words.items()), safe)
+    return write_words(flows.plan, ((flows.own(w.flow.entry), w.word) for w in wrong), safe)
 
 
 def _related(flows: Flows, entries: Iterable[StyleEntry]) -> Iterator[Related]:
     for entry in {id(e): e for e in entries}.values():
         if flows.own(entry) and entry.key:
             yield Related(f"{quote(entry.key.value)} is one of them", entry.key.span)
-
-
-def _span(entry: StyleEntry) -> Span:
-    return entry.style.span if entry.style else entry.span
 
 
 def _heads(flows: Flows) -> Iterator[Finding]:
@@ -201,9 +190,11 @@ def _heads(flows: Flows) -> Iterator[Finding]:
                 f"{name} ({quote(flow.word)}) expects its input cut along the features, but the hidden states are "
                 "whole: the first forward fails"
             )
-        fixes = tuple(_fix(flows, [Wrong(fqn, flow, word)], flow.gives == "slice"))
+        fixes = _fix(flows, [Wrong(fqn, flow, word)], flow.gives == "slice")
         severity = "warning" if entry.conditional else None
-        yield Finding(_span(entry), message, f"write {quote(word)}", entry, fqn, fixes=fixes, severity=severity)
+        yield Finding(
+            word_place(flows.plan, entry), message, f"write {quote(word)}", entry, fqn, fixes=fixes, severity=severity
+        )
 
 
 def _norms(flows: Flows) -> Iterator[Finding]:
@@ -220,7 +211,7 @@ def _norms(flows: Flows) -> Iterator[Finding]:
             place = flows.own(flow.entry, flows.styles.winners.get(norm))
             if place is not None:
                 yield Finding(
-                    _span(place),
+                    word_place(flows.plan, place),
                     f"{quote(name)} is a norm over all {size} features of {quote(source)}, but {_said(layer, flow)} "
                     "leaves each rank its slice: the first forward fails on the size of the norm's weight",
                     f"gather the layers before the norms ({quote(WHOLE_ALL_ALONG[0])}) and split again in the last one "
@@ -242,7 +233,7 @@ def _latent(flows: Flows) -> Iterator[Finding]:
             place = flows.own(flow.entry) if flow else None
             if flow is not None and is_cut(flow) and place is not None:
                 yield Finding(
-                    _span(place),
+                    word_place(flows.plan, place),
                     f"{_said(fqn, flow)} hands on the rank's slice of the compressed features, but what reads them, "
                     f"{quote(then)} at the end, takes all of them: the first forward fails",
                     f"leave {quote(name)} whole, or write `colwise_gather_output`"
@@ -250,7 +241,7 @@ def _latent(flows: Flows) -> Iterator[Finding]:
                     else f"write `mla_kv_a_proj` for {quote(name)}",
                     place,
                     fqn,
-                    fixes=tuple(_fix(flows, [Wrong(fqn, flow, "colwise_gather_output")])) if name == "q_a_proj" else (),
+                    fixes=_fix(flows, [Wrong(fqn, flow, "colwise_gather_output")]) if name == "q_a_proj" else (),
                     severity="warning" if place.conditional else None,
                 )
 
@@ -269,7 +260,7 @@ def _companions(flows: Flows) -> Iterator[Finding]:
             if tensor.shape != (width // head,) or flows.cut(full) is not None or flows.may_be_meant(full):
                 continue
             yield Finding(
-                _span(place),
+                word_place(flows.plan, place),
                 f"{quote(name)} has one number for each of the {width // head} heads, but {_said(layer, flow)} leaves "
                 "each rank its own heads: the sizes differ, and the first forward fails",
                 f"give {quote(name)} the rule `colwise`, and the attention itself `local_params`",
@@ -302,8 +293,10 @@ def _sums(flows: Flows) -> Iterator[Finding]:
                 message, advice = _summed(flows, fqn)
             if message:
                 severity = "warning" if entry.conditional else None
-                fixes = (remove_item(entry.key.span, entry.key.value),) if entry.key else ()
-                yield Finding(_span(entry), message, advice, entry, fqn, fixes=fixes, severity=severity)
+                fixes = drop_rule(flows.plan, entry)
+                yield Finding(
+                    word_place(flows.plan, entry), message, advice, entry, fqn, fixes=fixes, severity=severity
+                )
 
 
 def _divided(flows: Flows, fqn: str) -> tuple[str, str]:
@@ -391,5 +384,7 @@ def _expert(flows: Flows, experts: Experts) -> Finding | None:
             else "it meets parts of weights with plain tensors, and the first forward fails"
         )
     severity = "warning" if place.conditional else None
-    fixes = tuple(_fix(flows, changed))
-    return Finding(_span(place), message, _advice(changed), place, experts.fqn, fixes=fixes, severity=severity)
+    fixes = _fix(flows, changed)
+    return Finding(
+        word_place(flows.plan, place), message, _advice(changed), place, experts.fqn, fixes=fixes, severity=severity
+    )

@@ -8,8 +8,6 @@ from hplint.rule import (
     Case,
     Finding,
     Flows,
-    Proposal,
-    Rename,
     StyleEntry,
     experts_of,
     flows_of,
@@ -17,6 +15,8 @@ from hplint.rule import (
     looks_linear,
     on_styles,
     quote,
+    word_place,
+    write_words,
 )
 
 RULE = on_styles("HPL707", "tp-plan-packed-parameter", "error", "tp_plan")
@@ -56,6 +56,7 @@ def _module(flows: Flows, entry: StyleEntry, fqn: str, word: str) -> Iterator[Fi
     if word == "packed_colwise" and name not in PACKED:
         instead = "colwise_gather_output" if fqn in flows.heads() else "colwise"
         yield _finding(
+            flows,
             entry,
             fqn,
             f"{quote(name)} is one projection, but {quote(word)} cuts it in strides, as if it held two: "
@@ -65,6 +66,7 @@ def _module(flows: Flows, entry: StyleEntry, fqn: str, word: str) -> Iterator[Fi
         )
     elif word == "packed_colwise" and name not in TWO:
         yield _finding(
+            flows,
             entry,
             fqn,
             f"{quote(name)} holds {PACKED[name]}, but {quote(word)} cuts it as if it held two parts of one size: the "
@@ -75,11 +77,11 @@ def _module(flows: Flows, entry: StyleEntry, fqn: str, word: str) -> Iterator[Fi
         what = f"{quote(name)} holds {PACKED[name]} one after the other; cut as one weight, the first rank gets other "
         if name in TWO:
             after = "parts than the last, and the results are wrong without an error"
-            yield _finding(entry, fqn, what + after, f"write {quote('packed_colwise')}", "packed_colwise")
+            yield _finding(flows, entry, fqn, what + after, f"write {quote('packed_colwise')}", "packed_colwise")
         else:
             after = "parts than the last: the split after it fails, or takes the wrong features"
             advice = "write `colwise_gather_output`, and `rowwise_split_input` for the layer that follows"
-            yield _finding(entry, fqn, what + after, advice, sure=name in ("qkv_proj", "gate_up_proj"))
+            yield _finding(flows, entry, fqn, what + after, advice, sure=name in ("qkv_proj", "gate_up_proj"))
 
 
 def _no_layer(flows: Flows, entry: StyleEntry, fqn: str) -> Iterator[Finding]:
@@ -97,7 +99,7 @@ def _no_layer(flows: Flows, entry: StyleEntry, fqn: str) -> Iterator[Finding]:
         f"`packed_colwise` on a {quote(module.cls.short)}, which is no fused layer: {what}; it fails, or is wrong "
         "without an error"
     )
-    yield _finding(entry, fqn, message, "remove the rule, or name the fused layer")
+    yield _finding(flows, entry, fqn, message, "remove the rule, or name the fused layer")
 
 
 def _parameter(flows: Flows, entry: StyleEntry, parameter: str, word: str) -> Iterator[Finding]:
@@ -108,6 +110,7 @@ def _parameter(flows: Flows, entry: StyleEntry, parameter: str, word: str) -> It
         return
     if word in STRIDED and experts.packed and (parameter, flows.cut(parameter)) == experts.up[:2]:
         yield _finding(
+            flows,
             entry,
             owner,
             f"{quote(name)} holds gate and up one after the other, but {quote(word)} cuts it as one weight: the first "
@@ -119,6 +122,7 @@ def _parameter(flows: Flows, entry: StyleEntry, parameter: str, word: str) -> It
     elif word in PLAIN and not (experts.packed and parameter == experts.up.name):
         instead = experts.down.word if parameter == experts.down.name else PLAIN[word]
         yield _finding(
+            flows,
             entry,
             owner,
             f"{quote(name)} is one projection of each expert, but {quote(word)} cuts it in strides, as if it held two: "
@@ -139,9 +143,8 @@ def _class(flows: Flows, fqn: str) -> str:
 
 
 def _finding(
-    entry: StyleEntry, fqn: str, message: str, advice: str, word: str | None = None, sure: bool = True
+    flows: Flows, entry: StyleEntry, fqn: str, message: str, advice: str, word: str | None = None, sure: bool = True
 ) -> Finding:  # fmt: skip
-    span = entry.style.span if entry.style else entry.span
-    fixes = (Proposal(f"write {quote(word)}", (Rename(span, word),)),) if word else ()
+    fixes = write_words(flows.plan, [(entry, word)]) if word else ()
     severity = None if sure and not entry.conditional else "warning"
-    return Finding(span, message, advice, entry, fqn, fixes=fixes, severity=severity)
+    return Finding(word_place(flows.plan, entry), message, advice, entry, fqn, fixes=fixes, severity=severity)

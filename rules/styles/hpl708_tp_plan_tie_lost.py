@@ -6,7 +6,20 @@ and keeps the hooks of its own word.
 
 from collections.abc import Iterator
 
-from hplint.rule import WORDS, Case, Finding, Flows, Proposal, Related, Rename, StyleEntry, flows_of, on_styles, quote
+from hplint.rule import (
+    WORDS,
+    Case,
+    Finding,
+    Flows,
+    Proposal,
+    Related,
+    StyleEntry,
+    flows_of,
+    on_styles,
+    quote,
+    word_place,
+    write_words,
+)
 
 RULE = on_styles("HPL708", "tp-plan-tie-lost", "error", "tp_plan")
 
@@ -39,7 +52,7 @@ def _tie(flows: Flows, first: str, other: str) -> Finding | None:
         return None
     one, two = (f"{quote(starred(o))} ({_word(e)})" for o, e in zip(owners, entries, strict=True))
     return Finding(
-        place.style.span if place.style else place.span,
+        word_place(flows.plan, place),
         f"{one} and {two} have one weight, which is tied again once the model is cut and then is {_cut(dims[0])}: "
         + (
             "the one without a cut meets a part of it with plain tensors, and the first forward fails"
@@ -49,7 +62,7 @@ def _tie(flows: Flows, first: str, other: str) -> Finding | None:
         _advice(dims),
         place,
         owners[1] if place is entries[1] else owners[0],
-        fixes=tuple(_fix(flows, entries, dims)),
+        fixes=_fix(flows, entries, dims),
         related=tuple(
             Related("the other half of the tie", e.key.span)
             for e in entries
@@ -77,9 +90,8 @@ def _advice(dims: list[int | None]) -> str:
     return f"cut both alike: {quote(embedding)} for the embedding and {quote(head)} for the head; or leave both whole"
 
 
-def _fix(flows: Flows, entries: list[StyleEntry | None], dims: list[int | None]) -> Iterator[Proposal]:
+def _fix(flows: Flows, entries: list[StyleEntry | None], dims: list[int | None]) -> tuple[Proposal, ...]:
     """Another word for the second one, where the first one cuts."""
-    entry = flows.own(entries[1])
-    if dims[0] in FITTING and entry and entry.style:
-        word = FITTING[dims[0]][1]
-        yield Proposal(f"write {quote(word)}", (Rename(entry.style.span, word),))
+    if dims[0] not in FITTING:
+        return ()
+    return write_words(flows.plan, [(flows.own(entries[1]), FITTING[dims[0]][1])])

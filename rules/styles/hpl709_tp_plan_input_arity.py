@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import BY_POSITION, Case, Finding, Flows, Module, flows_of, on_styles, quote
+from hplint.rule import BY_POSITION, Case, Finding, Flows, Module, flows_of, on_styles, quote, word_place
 
 RULE = on_styles("HPL709", "tp-plan-input-arity", "error", "tp_plan")
 
@@ -23,9 +23,8 @@ def check(case: Case) -> Iterator[Finding]:
                 continue
             message, advice = _wrong(flows, flows.tree.modules[fqn], word)
             if message:
-                span = entry.style.span if entry.style else entry.span
                 severity = "warning" if entry.conditional else None
-                yield Finding(span, message, advice, entry, fqn, severity=severity)
+                yield Finding(word_place(flows.plan, entry), message, advice, entry, fqn, severity=severity)
 
 
 def _wrong(flows: Flows, module: Module, word: str) -> tuple[str, str]:

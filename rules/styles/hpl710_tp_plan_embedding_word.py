@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, Flows, Proposal, Rename, flows_of, is_embedding, on_styles, quote
+from hplint.rule import Case, Finding, flows_of, is_embedding, on_styles, quote, word_place, write_words
 
 RULE = on_styles("HPL710", "tp-plan-embedding-word", "error", "tp_plan")
 
@@ -20,6 +20,7 @@ SILENT = {
 }
 """Words that it lets pass, and what they do."""
 ROWS = "embedding_rowwise"
+ADVICE = f"write {quote(ROWS)} (vocabulary cut) or `embedding_colwise` (hidden dim cut)"
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -40,15 +41,11 @@ def check(case: Case) -> Iterator[Finding]:
                 f"is for linear layers: the library looks for {quote(REFUSED[word])}, finds none and raises"
             )
             yield Finding(
-                entry.style.span,
+                word_place(flows.plan, entry),
                 f"{quote(fqn.rpartition('.')[2])} is an embedding, and {quote(word)} {what}",
-                _advice(flows),
+                ADVICE,
                 entry,
                 fqn,
-                fixes=(Proposal(f"write {quote(ROWS)}", (Rename(entry.style.span, ROWS),)),),
+                fixes=write_words(flows.plan, [(entry, ROWS)]),
                 severity="warning" if entry.conditional else None,
             )
-
-
-def _advice(flows: Flows) -> str:
-    return f"write {quote(ROWS)} (vocabulary cut) or `embedding_colwise` (hidden dim cut)"

@@ -12,11 +12,10 @@ from hplint.rule import (
     Case,
     Finding,
     Flows,
-    Proposal,
     Related,
-    Rename,
     StyleEntry,
     config_of,
+    drop_rule,
     flows_of,
     groups_in,
     head_size,
@@ -24,7 +23,8 @@ from hplint.rule import (
     is_embedding,
     on_styles,
     quote,
-    remove_item,
+    word_place,
+    write_words,
 )
 
 RULE = on_styles("HPL714", "tp-plan-partial-gradient", "error", "tp_plan")
@@ -224,13 +224,11 @@ def _hidden(flows: Flows, fqn: str) -> int | None:
 def _finding(
     flows: Flows, entry: StyleEntry, fqn: str, message: str, advice: str, word: str | None
 ) -> Finding:  # fmt: skip
-    span = entry.style.span if entry.style else entry.span
-    fixes: tuple[Proposal, ...] = ()
-    if word:
-        fixes = (Proposal(f"write {quote(word)}", (Rename(span, word),)),)
-    elif advice == REMOVE and entry.key:
-        fixes = (remove_item(entry.key.span, entry.key.value),)
+    fixes = write_words(flows.plan, [(entry, word)]) if word else ()
+    if advice == REMOVE:
+        fixes = drop_rule(flows.plan, entry)
     other = flows.own(flows.styles.winners.get(fqn))
     related = (Related("its rule", other.span),) if other is not None and other is not entry else ()
     severity = "warning" if entry.conditional else None
-    return Finding(span, message, advice, entry, fqn, fixes=fixes, related=related, severity=severity)
+    place = word_place(flows.plan, entry)
+    return Finding(place, message, advice, entry, fqn, fixes=fixes, related=related, severity=severity)

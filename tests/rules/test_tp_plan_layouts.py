@@ -496,3 +496,21 @@ def test_a_gathered_head_is_the_one_fix_that_is_safe() -> None:
     text = as_argument({"lm_head": "colwise", "model.layers.*.mlp": "all_reduce"})
     fixed = fix_text(text, lambda t: check_plans(t, mesh_topology({"tp": 2}), tree, ".py"), unsafe=False)
     assert fixed.text == text.replace('"colwise"', '"colwise_gather_output"')
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix"),
+    [
+        ('W = "colwise"\nplan = {"lm_head": W, "model.layers.*.mlp.up_proj": W}\nload(name, tp_plan=plan)\n', ".py"),
+        ('W = "colwise"\nplan = {"lm_head": W}\nload(name, tp_plan=plan)\n', ".py"),
+        ('load(name, tp_plan={**dict.fromkeys(["model.layers.*.mlp.up_proj", "lm_head"], "colwise")})\n', ".py"),
+        ('plan = {}\nfor n in ("lm_head",):\n    plan[n] = "colwise"\nload(name, tp_plan=plan)\n', ".py"),
+        ("tp_plan:\n  model.layers.*.mlp.up_proj: &w colwise\n  lm_head: *w\n", ".yaml"),
+    ],
+)
+def test_a_word_that_may_serve_other_keys_is_told_at_the_key_and_left_alone(text: str, suffix: str) -> None:
+    tree = fixture_tree("llama")
+    diagnostics = [d for d in check_text(text, mesh_topology({"tp": 2}), tree, suffix)[0] if d.code == "HPL706"]
+    assert [text[d.span.start : d.span.end].strip("'\"") for d in diagnostics] == ["lm_head"]
+    fixed = fix_text(text, lambda t: check_plans(t, mesh_topology({"tp": 2}), tree, suffix), unsafe=True)
+    assert fixed.text == text
