@@ -88,7 +88,7 @@ def _group(flows: Flows, group: Group) -> Finding | None:
     related = (f.entry for f in known.values() if f.entry is not place and f.entry is not None)
     return Finding(
         word_place(flows.plan, place),
-        _what(group, known, wrong),
+        _what(group, known),
         _advice(wrong),
         place,
         next((w.fqn for w in wrong if w.flow.entry is place), group.then),
@@ -107,7 +107,7 @@ def _wrong(group: Group, known: dict[str, Flow], cut: bool) -> list[Wrong]:
     return [*found, *([Wrong(group.then, last, then)] if last[:2] != (between, "whole") else [])]
 
 
-def _what(group: Group, known: dict[str, Flow], wrong: list[Wrong]) -> str:
+def _what(group: Group, known: dict[str, Flow]) -> str:
     """The first thing that fails."""
     then = known[group.then]
     for fqn in group.firsts:
