@@ -190,10 +190,11 @@ class _Reader:
 def _notes(plan: Plan, topology: Topology) -> Iterator[str]:
     if (topology.dp or 1) > 1:
         yield f"the plan concerns tp alone: the model is replicated over dp={topology.dp}, and gradients are summed"
-    lines = [plan.source.position(e.span.start).line for e in plan.styles if e.conditional]
+    lines = [str(plan.source.position(e.span.start).line) for e in plan.styles if e.conditional]
     if lines:
+        entries = plural(len(lines), "entry", "entries")
         yield (
-            f"{plural(len(lines), 'entry', 'entries')} under a condition (line {', '.join(dict.fromkeys(map(str, lines)))}): "
+            f"{entries} under a condition (line {', '.join(dict.fromkeys(lines))}): "
             "applied as in one run of the file, the first that the checks see"
         )
     earlier = {e.kind: e for a in _applications(plan) for e in a.before}
