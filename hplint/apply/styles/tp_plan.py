@@ -55,8 +55,9 @@ class TpPlan:
 
     @property
     def words(self) -> Mapping[str, str]:
-        """Name of a module or parameter -> its word, of both sections."""
-        return {**self.tp.words, **self.ep.words}
+        """Name of a module, or of a parameter that has a rule of its own -> its word, of both sections."""
+        every = {**self.tp.words, **self.ep.words}
+        return {n: w for n, w in every.items() if every.get(n.rpartition(".")[0]) != w}
 
     def place(self, name: str) -> str:
         """Where the rule stands that decides on a module or parameter, "" where it has none in a file."""
@@ -91,8 +92,12 @@ class TpPlan:
 def tp_plan_of(plans: tuple[Plan, ...], tree: ModuleTree, topology: Topology) -> TpPlan:
     """Freeze the plans of one model, each of a section of its own.
 
-    Raises RequestError for stages of a pipeline, for words that cannot be read, and for two plans of one section.
+    Raises RequestError for models that are not the library's, for a mesh that it cannot be applied on, for stages of a
+    pipeline, for words that cannot be read, and for two plans of one section.
     """
+    if not tree.owners:
+        raise refused_model(tree.class_name)
+    check_axes(topology)
     sections: dict[str, TpRules] = {}
     for plan in plans:
         section = (plan.carrier or Carrier()).section
@@ -105,6 +110,30 @@ def tp_plan_of(plans: tuple[Plan, ...], tree: ModuleTree, topology: Topology) ->
         sections["ep"] = _shipped_experts(tree)
     path = plans[0].source.path if plans else ""
     return TpPlan(topology, sections.get("tp", TpRules()), sections.get("ep", TpRules()), path)
+
+
+def refused_model(name: str) -> RequestError:
+    """Why a model that is not the library's cannot be applied to."""
+    return RequestError(
+        f"{quote(name or 'the model')} is no model of the transformers library, which applies tp_plans",
+        "name the model as hf:DIR, or write a plan for parallelize_module",
+    )
+
+
+def check_axes(topology: Topology) -> None:
+    """Raise RequestError for a mesh with other axes than tp and ep above 1."""
+    tp, ep = topology.tp or 1, topology.ep or 1
+    if tp < 2 and ep < 2:
+        raise RequestError("a tp_plan cuts over tp, and the mesh has tp=1", "give the size, as in --mesh tp=2")
+    for axis in ("cp", "dp", "pp"):
+        if (topology.size(axis) or 1) > 1:
+            hint = "leave that axis out of --mesh: it changes nothing about what the plan does"
+            raise RequestError(f"a tp_plan is applied on tp alone, and the mesh has {axis}={topology.size(axis)}", hint)
+    if ep > 1 and ep != tp:
+        raise RequestError(
+            f"experts over ep={ep} need as many ranks of tp here, and the mesh has tp={tp}",
+            f"give --mesh tp={ep},ep={ep}: another ep takes FSDP, which is not applied",
+        )
 
 
 def _rules(plan: Plan, tree: ModuleTree, topology: Topology) -> TpRules:

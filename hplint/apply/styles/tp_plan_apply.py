@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
 from hplint.apply.dry_run.without_values import ShapedLikeInput
-from hplint.apply.errors import ApplyFailed, CannotApply
+from hplint.apply.errors import ApplyFailed
 from hplint.apply.mesh.meshes import Meshes
 from hplint.apply.styles.tp_plan import TpPlan
 from hplint.apply.styles.tp_plan_library import Library, Target, library, resolved_by_library, target_of
@@ -24,11 +24,9 @@ def apply_tp_plan(model: nn.Module, plan: TpPlan, meshes: Meshes) -> None:
     """Shard ``model`` in place. Every rank calls it, with equal weights.
 
     Parameters with a rule become DTensors (or stay whole), forwards are wrapped as the words say, and ties are made
-    anew as after loading. Raises RequestError for models that are not the library's, for sizes of the mesh that it
-    cannot be applied on, and for what the library refuses; Disagreement where hplint and the library find different
-    rules; ApplyFailed where the library stops half-way.
+    anew as after loading. Raises RequestError for models that are not the library's and for what the library refuses,
+    Disagreement where hplint and the library find different rules, ApplyFailed where the library stops half-way.
     """
-    check_topology(plan)
     lib = library()
     target = target_of(model, lib)
     tp, ep = resolved_by_library(target, plan, lib)
@@ -38,23 +36,6 @@ def apply_tp_plan(model: nn.Module, plan: TpPlan, meshes: Meshes) -> None:
     if not any(v.is_meta for v in values.values()):
         _fill(target.model, values, lib)
     target.model.tie_weights(recompute_mapping=False)
-
-
-def check_topology(plan: TpPlan) -> None:
-    """Raise RequestError for a mesh with other axes than tp and ep above 1."""
-    topology = plan.topology
-    tp, ep = topology.tp or 1, topology.ep or 1
-    if tp < 2 and ep < 2:
-        raise CannotApply("a tp_plan cuts over tp, and the mesh has tp=1", "give the size, as in --mesh tp=2")
-    for axis in ("cp", "dp", "pp"):
-        if (topology.size(axis) or 1) > 1:
-            hint = "leave that axis out of --mesh: it changes nothing about what the plan does"
-            raise CannotApply(f"a tp_plan is applied on tp alone, and the mesh has {axis}={topology.size(axis)}", hint)
-    if ep > 1 and ep != tp:
-        raise CannotApply(
-            f"experts over ep={ep} need as many ranks of tp here, and the mesh has tp={tp}",
-            f"give --mesh tp={ep},ep={ep}: another ep takes FSDP, which is not applied",
-        )
 
 
 Slot = tuple[nn.Module, str, str]

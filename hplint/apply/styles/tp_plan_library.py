@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from hplint.apply.styles.tp_plan import TpPlan, TpRules
+from hplint.apply.styles.tp_plan import TpPlan, TpRules, refused_model
 from hplint.errors import HplintError, RequestError
 from hplint.text.wording import quote
 
@@ -86,10 +86,7 @@ def target_of(model: nn.Module, lib: Library) -> Target:
     found = [name for name, m in model.named_modules() if isinstance(m, lib.pretrained)]
     tops = [n for n in found if not any(_is_below(n, other) for other in found)]
     if not tops:
-        raise RequestError(
-            f"{quote(type(model).__name__)} is no model of the transformers library, which applies tp_plans",
-            "name the model as hf:DIR, or write a plan for parallelize_module",
-        )
+        raise refused_model(type(model).__name__)
     if len(tops) > 1:
         shown = " and ".join(quote(n) for n in tops[:3])
         raise RequestError(f"the model holds several models of the transformers library: {shown}", "apply to one")
