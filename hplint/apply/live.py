@@ -9,6 +9,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from hplint.apply.errors import CannotApply, PlanRefused
 from hplint.apply.mesh.meshes import Meshes
 from hplint.apply.plan import ApplyPlan, apply_plan_of
+from hplint.apply.plan_choice import choose_plan
 from hplint.config.config import Config
 from hplint.errors import RequestError
 from hplint.front.read import read_document
@@ -17,7 +18,7 @@ from hplint.lint.pairing import pair
 from hplint.lint.request import Request
 from hplint.lint.session import Session
 from hplint.model.read_tree import read_tree
-from hplint.plan.plan import Document, Plan
+from hplint.plan.plan import Document
 from hplint.plan.style import STYLE_DIALECTS
 from hplint.targets.find import TargetFinder
 from hplint.text.wording import plural
@@ -41,12 +42,13 @@ def resolve_plan(
 
     ``plan`` is the path of a file, or the text of a YAML plan (which has line ends).
     ``mesh`` is a named DeviceMesh or axis -> size in mesh order. What is left None comes from the file, as on the
-    command line; ``config`` is the project's configuration, ``name`` chooses among the plans of a Python file. Nothing
+    command line; ``config`` is the project's configuration, ``name`` (or a number from 1
+    on) chooses among the plans of a file. Nothing
     of the plan is executed, and the model is only looked at. Raises PlanRefused, with all findings, where there are
     errors; RequestError where there is no such plan.
     """
     document = _read(plan)
-    chosen = _choose(document, name)
+    chosen = choose_plan(document.plans, name, document.source.path)
     request = Request(
         paths=(document.source.path,),
         meshes=(_sizes(mesh),),
@@ -85,17 +87,6 @@ def _read(plan: str | Path) -> Document:
         return read_document(text, Path(text).read_bytes())
     except OSError as error:
         raise RequestError(f"{text}: the plan cannot be read: {error.strerror or error}") from None
-
-
-def _choose(document: Document, name: str | None) -> Plan:
-    plans = [p for p in document.plans if name is None or p.name == name]
-    if len(plans) == 1:
-        return plans[0]
-    path = document.source.path
-    if not plans:
-        raise RequestError(f"{path}: no plan" + (f" called `{name}`" if name else ""))
-    names = ", ".join(str(p.name) for p in plans)
-    raise RequestError(f"{path}: {plural(len(plans), 'plan')} ({names})", "choose one by its name")
 
 
 def _sizes(mesh: DeviceMesh | Meshes | Mapping[str, int]) -> dict[str, int]:

@@ -67,6 +67,7 @@ def _options(given: dict[str, Any]) -> ApplyOptions:
         applier=given["applier"] or "torch",
         seed=given["seed"] or 0,
         time_limit=given["time_limit"] or TIME_LIMIT,
+        plan=given["plan"],
     )
 
 

@@ -17,7 +17,7 @@ from hplint.cli.options import (
 from hplint.config.options import BY_NAME
 
 FORMATS = BY_NAME["output-format"].kind.split("|")
-APPLYING = ("verify", "dry_run", "batch", "nproc", "mode", "inputs", "applier", "seed", "time_limit")
+APPLYING = ("verify", "dry_run", "batch", "nproc", "mode", "inputs", "applier", "seed", "time_limit", "plan")
 """Options that say how to apply."""
 CHANGING = ("fix", "diff", "add_ignore", "show_files")
 """Options that are about files."""

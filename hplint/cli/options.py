@@ -150,6 +150,7 @@ def apply_options(function: Function) -> Function:
                 type=click.Choice(["torch", "hyper_parallel"]),
                 help="Who applies: hplint (torch, the default) or an installed HyperParallel.",
             ),
+            click.option("--plan", metavar="NAME|N", help="Which plan of a file that holds several."),
             click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of values and inputs."),
             click.option(
                 "--time-limit",

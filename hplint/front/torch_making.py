@@ -63,8 +63,9 @@ def base_style(bases: list[Value]) -> str | None:
 
 
 def styled(m: "Machine", name: str, arguments: Arguments, span: Span, base: str | None = None) -> Value:
-    """A style object."""
+    """A style object. Arguments by position have their place for a name: the styles of torch take none."""
     given = {n: (arguments.names.get(n, v.span), v) for n, v in arguments.keywords.items()}
+    given |= {str(place): (v.span, v) for place, v in enumerate(arguments.positional)}
     known = name if name in STYLES else base
     strange = bool(arguments.strange) or (bool(arguments.positional) and not known)
     return StyleValue(span, name, base or None, given, strange)

@@ -62,6 +62,61 @@ def test_several_plans_are_refused_with_a_word_on_how_to_name_one(capsys, tmp_pa
     assert "--apply takes one plan; there are 2: " in told and "name the file of one" in told
 
 
+TWO = """\
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+
+def apply(model, mesh, deep):
+    plan = {"model.layers.*.mlp.up_proj": ColwiseParallel(), "model.layers.*.mlp.gate_proj": ColwiseParallel()}
+    plan["model.layers.*.mlp.down_proj"] = RowwiseParallel()
+    if deep:
+        plan["model.layers.*.self_attn.o_proj"] = RowwiseParallel()
+    else:
+        plan["model.layers.*.mlp.act_fn"] = None
+        plan["model.embed_tokens"] = ColwiseParallel()
+    parallelize_module(model, mesh, plan)
+"""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ((), "holds 2 plans"),
+        (("--plan", "plan"), "holds 2 plans, 2 of them called `plan`"),
+        (("--plan", "paln"), "did you mean `plan`?"),
+        (("--plan", "3"), "holds no plan `3`"),
+    ],
+)
+def test_a_file_with_several_plans_is_refused_with_a_list_of_them(wanted, message, capsys, tmp_path):
+    (tmp_path / "plans.py").write_text(TWO, encoding="utf-8")
+    asked = ("--apply", *wanted, "--model", "hf:fixtures/configs/tiny_llama", "--mesh", "tp=2", "--ignore", "HPL606")
+    assert run([str(tmp_path / "plans.py"), *asked]) == 2
+    told = capsys.readouterr().err
+    assert message in told
+    assert "1: plan of line 5, 4 entries; 2: plan of line 5, 4 entries" in told
+
+
+class Launched(BaseException):
+    """Ranks would start now."""
+
+
+def test_one_of_several_plans_is_applied_by_its_number(tmp_path, monkeypatch):
+    taken = []
+
+    def launch(request):
+        taken.append(repr(request.plan.styles))
+        raise Launched
+
+    monkeypatch.setattr("hplint.apply.run.launch.launch", launch)
+    (tmp_path / "plans.py").write_text(TWO, encoding="utf-8")
+    asked = ("--model", "hf:fixtures/configs/tiny_llama", "--mesh", "tp=2", "--ignore", "HPL606")
+    for number in ("1", "2"):
+        with pytest.raises(Launched):
+            run([str(tmp_path / "plans.py"), "--apply", "--plan", number, *asked])
+    assert sorted("embed_tokens" in plan for plan in taken) == [False, True]
+    assert sorted("self_attn.o_proj" in plan for plan in taken) == [False, True]
+
+
 def test_a_plan_with_errors_is_refused_before_any_rank_starts(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("hplint.apply.run.launch.launch", lambda request: pytest.fail("ranks were started"))
     plan = tmp_path / "plan.yaml"

@@ -6,18 +6,18 @@ from math import gcd
 from typing import Any
 
 from hplint.apply.plan import ApplyPlan, apply_plan_of
+from hplint.apply.plan_choice import choose_plan
 from hplint.errors import RequestError
 from hplint.lint.request import CheckedPlan, Run
 from hplint.lint.run import spell
 from hplint.model.build import model_request
 from hplint.model.spec import parse_spec
-from hplint.plan.style import STYLE_DIALECTS, TORCH, TP_PLAN
+from hplint.plan.style import STYLE_DIALECTS, TP_PLAN
 from hplint.resolve.topology import Topology
 from hplint.text.wording import quote
 
 TIME_LIMIT = 600.0
 """Seconds."""
-_HINT_RUNS = "apply a copy of the file that holds one: conditions that decide between them have to be settled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class ApplyOptions:
     applier: str = "torch"
     seed: int = 0
     time_limit: float = TIME_LIMIT
+    plan: str | None = None
+    """Name or number of the plan, where a file holds several."""
 
     @property
     def job(self) -> str:
@@ -62,7 +64,7 @@ def apply_request(run: Run, options: ApplyOptions, running: int | None = None) -
     Raises RequestError where there are several plans or meshes, no model that can run, or no sizes, and where the
     number of ranks does not fit.
     """
-    parts = _the_one(run)
+    parts = _the_one(run, options.plan)
     checked = parts[0]
     spec, model = _model(checked)
     topology = _sized(checked, options, running)
@@ -126,29 +128,26 @@ def _check_dry_run(options: ApplyOptions) -> None:
         raise RequestError(f"--dry-run counts in mode local, not in mode {options.mode}", "leave --mode out")
 
 
-def _the_one(run: Run) -> Sequence[CheckedPlan]:
-    """The one plan; the sections of a tp_plan are one."""
-    if run.plans and run.plans[0].plan.dialect == TP_PLAN:
+def _the_one(run: Run, wanted: str | None) -> Sequence[CheckedPlan]:
+    """The one plan, or that of the name or number that is wanted; the sections of a tp_plan are one."""
+    found = run.plans
+    paths = list(dict.fromkeys(c.path for c in found))
+    if len(paths) > 1:
+        shown = ", ".join(quote(p) for p in paths[:3]) + (", …" if len(paths) > 3 else "")
+        raise RequestError(f"--apply takes one plan; there are {len(found)}: {shown}", "name the file of one")
+    if wanted is None and found and found[0].plan.dialect == TP_PLAN:
         from hplint.apply.styles.tp_plan_sections import sections
 
-        if parts := sections(run.plans):
+        if parts := sections(found):
             return parts
-    plans = list(dict.fromkeys((c.path, id(c.plan)) for c in run.plans))
-    if not plans:
+    if not found:
         raise RequestError("there is no plan to apply")
-    if len(plans) > 1:
-        paths = list(dict.fromkeys(path for path, _ in plans))
-        if len(paths) == 1:
-            raise RequestError(
-                f"--apply takes one plan; {quote(paths[0])} holds {len(plans)}",
-                _HINT_RUNS if run.plans[0].plan.dialect == TORCH else "move the one to apply to a file of its own",
-            )
-        shown = ", ".join(quote(p) for p in paths[:3]) + (", …" if len(paths) > 3 else "")
-        raise RequestError(f"--apply takes one plan; there are {len(plans)}: {shown}", "name the file of one")
-    if len(run.plans) > 1:
-        meshes = " and ".join(quote(spell(c.topology)) for c in run.plans)
-        raise RequestError(f"--apply runs on one mesh; there are {len(run.plans)}: {meshes}", "give one with --mesh")
-    return run.plans[:1]
+    plan = choose_plan(list({id(c.plan): c.plan for c in found}.values()), wanted, paths[0])
+    chosen = [c for c in found if c.plan is plan]
+    if len(chosen) > 1:
+        meshes = " and ".join(quote(spell(c.topology)) for c in chosen)
+        raise RequestError(f"--apply runs on one mesh; there are {len(chosen)}: {meshes}", "give one with --mesh")
+    return chosen
 
 
 def _model(checked: CheckedPlan) -> tuple[str, Mapping[str, Any]]:
