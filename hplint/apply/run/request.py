@@ -135,19 +135,27 @@ def _the_one(run: Run, wanted: str | None) -> Sequence[CheckedPlan]:
     if len(paths) > 1:
         shown = ", ".join(quote(p) for p in paths[:3]) + (", …" if len(paths) > 3 else "")
         raise RequestError(f"--apply takes one plan; there are {len(found)}: {shown}", "name the file of one")
-    if wanted is None and found and found[0].plan.dialect == TP_PLAN:
-        from hplint.apply.styles.tp_plan_sections import sections
-
-        if parts := sections(found):
-            return parts
     if not found:
         raise RequestError("there is no plan to apply")
+    if wanted is None and (parts := _sections(found)):
+        return parts
     plan = choose_plan(list({id(c.plan): c.plan for c in found}.values()), wanted, paths[0])
     chosen = [c for c in found if c.plan is plan]
+    if parts := _sections(chosen):
+        return parts
     if len(chosen) > 1:
         meshes = " and ".join(quote(spell(c.topology)) for c in chosen)
         raise RequestError(f"--apply runs on one mesh; there are {len(chosen)}: {meshes}", "give one with --mesh")
     return chosen
+
+
+def _sections(found: Sequence[CheckedPlan]) -> Sequence[CheckedPlan]:
+    """The sections of one tp_plan; none for anything else."""
+    if found[0].plan.dialect != TP_PLAN:
+        return ()
+    from hplint.apply.styles.tp_plan_sections import sections
+
+    return sections(found)
 
 
 def _model(checked: CheckedPlan) -> tuple[str, Mapping[str, Any]]:
