@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from hplint.derive.boundary import Boundary
 from hplint.lint.case import Case
+from hplint.lint.coverage_words import bytes_in_words, largest_gaps, odd_layers
 from hplint.lint.diagnostic import Finding, Related
 from hplint.lint.fitting import fitting_recipe, fitting_wrapper
 from hplint.lint.injections import Injection, injections, replacements, wrapper_names
@@ -229,6 +230,7 @@ __all__ = [
     "add_entries",
     "add_params",
     "biased_weights",
+    "bytes_in_words",
     "children",
     "config_of",
     "cut_dim",
@@ -252,11 +254,13 @@ __all__ = [
     "is_local",
     "is_slip",
     "key_miss",
+    "largest_gaps",
     "listing",
     "looks_linear",
     "narrow_injection",
     "narrowed",
     "near",
+    "odd_layers",
     "on_condition",
     "on_fault",
     "on_injection",

@@ -7,11 +7,11 @@ from hplint.rule import (
     Finding,
     StyleCoverage,
     StyleEntry,
+    bytes_in_words,
     is_known,
-    listing,
+    largest_gaps,
+    odd_layers,
     on_styles,
-    plural,
-    quote,
     style_coverage,
 )
 
@@ -28,17 +28,12 @@ def check(case: Case) -> Iterator[Finding]:
     if case.styles.unmatched or any(map(_is_unread, case.plan.styles)):
         return  # What is whole may be whole for that reason alone.
     found = style_coverage(case.plan, case.tree, case.styles, case.topology)
-    if found.odd:
-        fqn, others = found.odd[0]
-        also = f" and {plural(len(found.odd) - 1, 'other layer')}" if len(found.odd) > 1 else ""
+    if odd := odd_layers(found):
         yield Finding(
-            case.plan.anchor,
-            f"{quote(fqn)}{also} is cut otherwise than the layers beside it: {listing(others, most=4)} stay whole "
-            "there",
-            "look for a key that names single layers, or for a loop that leaves some out",
+            case.plan.anchor, odd, "look for a key that names single layers, or for a loop that leaves some out"
         )
     if found.weights and found.cut < ENOUGH * found.weights:
-        yield Finding(case.plan.anchor, _worded(found, size), f"the largest are {_largest(found)}")
+        yield Finding(case.plan.anchor, _worded(found, size), f"the largest are {largest_gaps(found)}")
 
 
 def _is_unread(entry: StyleEntry) -> bool:
@@ -49,16 +44,5 @@ def _worded(found: StyleCoverage, size: int) -> str:
     part = 100 * found.cut // found.weights
     return (
         f"the plan cuts {part} % of the bytes in linear and embedding weights: each of {size} ranks holds "
-        f"{_bytes(found.per_rank)} instead of {_bytes(found.whole)}, and the rest stays whole"
+        f"{bytes_in_words(found.per_rank)} instead of {bytes_in_words(found.whole)}, and the rest stays whole"
     )
-
-
-def _largest(found: StyleCoverage) -> str:
-    return ", ".join(f"{quote(gap.name)} ({_bytes(gap.bytes)})" for gap in found.largest[:4])
-
-
-def _bytes(count: int) -> str:
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count} bytes"

@@ -8,10 +8,10 @@ from hplint.rule import (
     Finding,
     StyleCoverage,
     StyleEntry,
-    listing,
+    bytes_in_words,
+    largest_gaps,
+    odd_layers,
     on_styles,
-    plural,
-    quote,
     slips,
     style_coverage,
 )
@@ -31,17 +31,12 @@ def check(case: Case) -> Iterator[Finding]:
     if styles.guessed or any(map(_is_unread, case.plan.styles)) or slips(case.plan, case.tree, styles):
         return  # What is whole may be whole for that reason alone.
     found = style_coverage(case.plan, case.tree, styles, case.topology)
-    if found.odd:
-        fqn, others = found.odd[0]
-        also = f" and {plural(len(found.odd) - 1, 'other layer')}" if len(found.odd) > 1 else ""
+    if odd := odd_layers(found):
         yield Finding(
-            case.plan.anchor,
-            f"{quote(fqn)}{also} is cut otherwise than the layers beside it: {listing(others, most=4)} stay whole "
-            "there",
-            "look for parts that are named otherwise in some layers, and give them a rule too",
+            case.plan.anchor, odd, "look for parts that are named otherwise in some layers, and give them a rule too"
         )
     if found.weights and found.cut < ENOUGH * found.weights:
-        yield Finding(case.plan.anchor, _worded(case, found, size), f"the largest are {_largest(found)}")
+        yield Finding(case.plan.anchor, _worded(case, found, size), f"the largest are {largest_gaps(found)}")
 
 
 def _is_unread(entry: StyleEntry) -> bool:
@@ -53,20 +48,9 @@ def _worded(case: Case, found: StyleCoverage, size: int) -> str:
     if case.styles and case.styles.beside:
         whole += ", with what the model ships beside it,"
     if not found.cut:
-        return f"{whole} cuts no weight at all: each of {size} ranks holds all {_bytes(found.whole)}"
+        return f"{whole} cuts no weight at all: each of {size} ranks holds all {bytes_in_words(found.whole)}"
     part = 100 * found.cut // found.weights
     return (
         f"{whole} cuts {part} % of the bytes in weights of two dims and more: each of {size} ranks holds "
-        f"{_bytes(found.per_rank)} instead of {_bytes(found.whole)}, and the rest stays whole"
+        f"{bytes_in_words(found.per_rank)} instead of {bytes_in_words(found.whole)}, and the rest stays whole"
     )
-
-
-def _largest(found: StyleCoverage) -> str:
-    return ", ".join(f"{quote(gap.name)} ({_bytes(gap.bytes)})" for gap in found.largest[:4])
-
-
-def _bytes(count: int) -> str:
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count} bytes"
