@@ -22,8 +22,8 @@ class Style:
 
     ``name`` is the class or word as written (aliases of imports resolved). ``base`` is the known style that a class of
     the file derives from, None for a known style itself and for one that is unknown. ``arguments`` maps keywords
-    (and ``0``, ``1``, … for arguments by position) to values: plain Python, placements, lists and dicts of them, or UNKNOWN.
-    ``open``: further arguments may be given that nobody can read.
+    (``0``, ``1``, … stand for arguments by position) to values: plain Python, placements, lists and dicts of them, or
+    UNKNOWN. ``open``: further arguments may be given that nobody can read.
     """
 
     name: str
