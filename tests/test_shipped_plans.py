@@ -21,7 +21,6 @@ FOLDER = FIXTURES / "shipped_plans"
 GOLDEN = FIXTURES.parent / "tests" / "golden" / "shipped_plans.txt"
 MESH = Topology(tp=2, mesh={"tp": 2})
 
-_NORMED = "the embedding does more than look up: it works on a sum that is still due"
 _PER_LAYER = "the word asks the config for a size that this family has per layer"
 NOT_FOUND = {
     "Dots3NoteConfig": _PER_LAYER,
@@ -29,15 +28,7 @@ NOT_FOUND = {
     "Gemma3nTextConfig": "a threshold is drawn from the mean over features that are cut",
     "Gemma4Config": "the model reads the weight of its embedding beside the embedding's forward",
     "Llama4TextConfig": "what a norm returned is written to in place",
-    "MuseGlimmerConfig": _NORMED,
-    "MuseGlimmerTextConfig": _NORMED,
-    "MuseSparkConfig": _NORMED,
-    "MuseSparkTextConfig": _NORMED,
     "NeoMMEConfig": "a parameter has one value a head and no rule, beside heads that are cut",
-    "T5Gemma2Config": _NORMED,
-    "T5Gemma2DecoderConfig": _NORMED,
-    "T5Gemma2EncoderConfig": _NORMED,
-    "T5Gemma2TextConfig": _NORMED,
 }
 """Plans that do not run although nothing is found in them -> what stops them."""
 

@@ -1,8 +1,21 @@
-"""HPL710 tp-plan-embedding-word: an embedding under a word that is made for linear layers (P6)."""
+"""HPL710 tp-plan-embedding-word: an embedding under a word that is made for linear layers, or one that does more than
+look up under a word that sums what it gives (P6)."""
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, flows_of, is_embedding, on_styles, quote, word_place, write_words
+from hplint.rule import (
+    Case,
+    Finding,
+    Flows,
+    StyleEntry,
+    flows_of,
+    is_embedding,
+    listing,
+    on_styles,
+    quote,
+    word_place,
+    write_words,
+)
 
 RULE = on_styles("HPL710", "tp-plan-embedding-word", "error", "tp_plan")
 
@@ -29,6 +42,8 @@ def check(case: Case) -> Iterator[Finding]:
         return
     for entry in case.plan.styles:
         word = entry.style.kind if entry.style else ""
+        if word == ROWS:
+            yield from _summed_too_late(flows, entry)
         if entry.style is None or word not in (*REFUSED, *SILENT):
             continue
         for fqn in flows.styles.hits.get(entry.index, ()):
@@ -47,5 +62,25 @@ def check(case: Case) -> Iterator[Finding]:
                 entry,
                 fqn,
                 fixes=write_words(flows.plan, [(entry, ROWS)]),
+                severity="warning" if entry.conditional else None,
+            )
+
+
+def _summed_too_late(flows: Flows, entry: StyleEntry) -> Iterator[Finding]:
+    """Embeddings that norm or add to what they look up: the ranks' lookups are summed after that."""
+    for fqn in flows.styles.hits.get(entry.index, ()):
+        module = flows.tree.modules.get(fqn)
+        if module is None or flows.styles.winners.get(fqn) is not entry or not is_embedding(module):
+            continue
+        more = [*(name for name, _ in module.node.children), *(n for n in module.parameters if n != "weight")]
+        if more:
+            yield Finding(
+                word_place(flows.plan, entry),
+                f"{quote(fqn.rpartition('.')[2])} does more than look up: it has {listing(more)}, which would work on "
+                "the rank's own lookups before they are summed; the first forward fails",
+                f"write `replicate` for {quote(fqn.rpartition('.')[2])}",
+                entry,
+                fqn,
+                fixes=write_words(flows.plan, [(entry, "replicate")]),
                 severity="warning" if entry.conditional else None,
             )
