@@ -191,9 +191,10 @@ def _read_config(path: str) -> dict[str, Any]:
 def _config_and_class(transformers: Any, folder: str, raw: dict[str, Any], names: list[str]) -> tuple[Any, Any]:
     known = transformers.CONFIG_MAPPING
     model_type = raw.get("model_type")
-    cls = next((found for n in names if (found := getattr(transformers, n, None)) is not None), None)
+    cls = next((found for n in names if (found := _exported(transformers, n)) is not None), None)
     if model_type in known:
         config = known[model_type].from_pretrained(folder, local_files_only=True)
+        cls = cls or next((found for n in names if (found := _in_family(type(config), n)) is not None), None)
     elif raw.get("auto_map"):
         raise _remote_code(f"the model type {quote(model_type)}")
     elif model_type is not None:
@@ -221,6 +222,24 @@ def _config_and_class(transformers: Any, folder: str, raw: dict[str, Any], names
     near_names = near(names[0], dir(transformers)) if names else []
     hint = f"did you mean {listing(near_names, 'or')}" if near_names else "pip install -U transformers"
     raise ModelError(f"transformers {transformers.__version__} has no class {wanted}", hint)
+
+
+def _exported(transformers: Any, name: str) -> Any:
+    """The class of that name in the library's own namespace; None where it has none. Looking for one that it keeps to
+    itself raises whatever it likes."""
+    try:
+        return getattr(transformers, name, None)
+    except Exception:
+        return None
+
+
+def _in_family(config: type, name: str) -> Any:
+    """The class of that name beside a configuration: the library does not export every part of a model."""
+    try:
+        module = importlib.import_module(config.__module__.replace(".configuration_", ".modeling_"))
+    except ImportError:
+        return None
+    return getattr(module, name, None)
 
 
 def _remote_code(what: str) -> ModelError:
