@@ -229,6 +229,8 @@ def test_transformers_that_is_missing_is_named(tmp_path: Path, monkeypatch: pyte
     assert "transformers is not installed here" in failure("hf:.", config(tmp_path, model_type="llama"))
 
 
-def test_a_class_that_transformers_keeps_to_itself_is_found_beside_its_configuration(tmp_path: Path) -> None:
+def test_a_class_that_transformers_keeps_to_itself_is_found_beside_its_configuration(
+    transformers: Any, tmp_path: Path
+) -> None:
     config(tmp_path, model_type="voxtral_realtime_text", architectures=["VoxtralRealtimeTextModel"], **SIZES)
     assert type(made(f"hf:{tmp_path}")).__name__ == "VoxtralRealtimeTextModel"
