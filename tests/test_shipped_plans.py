@@ -13,8 +13,8 @@ from hplint.lint.diagnostic import Diagnostic
 from hplint.lint.shipped_document import shipped_document
 from hplint.model.tree import ModuleTree
 from hplint.plan.plan import Plan
-from hplint.resolve.shipped_plan import shipped_plan
 from hplint.resolve.topology import Topology
+from hplint.resolve.tp_plan.shipped import shipped_plan
 from hplint.targets.find import TargetFinder
 
 FOLDER = FIXTURES / "shipped_plans"

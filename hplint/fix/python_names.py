@@ -8,8 +8,8 @@ from hplint.fix.edit import CannotRealise
 from hplint.fix.python_items import Items, New, items_of
 from hplint.fix.python_lines import Lines
 from hplint.fix.python_tree import PythonTree
-from hplint.front.python_eval import dotted
-from hplint.front.python_scope import AXES, MESH_AXIS, PLACEMENTS, PLAN_WORDS, PLANNER, ROOTS, SPEC, TARGET
+from hplint.front.python.eval import dotted
+from hplint.front.python.scope import AXES, MESH_AXIS, PLACEMENTS, PLAN_WORDS, PLANNER, ROOTS, SPEC, TARGET
 from hplint.text.span import Span
 
 PLACEMENT_MODULE = "hyper_parallel.core.dtensor.placement_types"

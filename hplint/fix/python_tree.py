@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from hplint.fix.edit import CannotRealise
-from hplint.front.python_places import NotPython, Places, parse
+from hplint.front.python.places import NotPython, Places, parse
 from hplint.text.source import BOM, Source
 from hplint.text.span import Span
 

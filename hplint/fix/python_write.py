@@ -12,7 +12,7 @@ from hplint.fix.python_lines import Lines
 from hplint.fix.python_names import Names
 from hplint.fix.python_tree import PythonTree
 from hplint.front.keys import PYTHON_ORDER
-from hplint.front.python_scope import AXES, MESH_AXIS, SPEC, TARGET
+from hplint.front.python.scope import AXES, MESH_AXIS, SPEC, TARGET
 from hplint.plan.entry import UNKNOWN
 from hplint.plan.placement import Placement, parse
 from hplint.plan.plan import Plan

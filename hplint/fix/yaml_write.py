@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from hplint.fix.edit import CannotRealise
 from hplint.fix.yaml_tree import Piece
-from hplint.front.yaml_scalars import STR, implicit_tag
+from hplint.front.yaml.scalars import STR, implicit_tag
 from hplint.plan.entry import UNKNOWN
 from hplint.plan.placement import Placement
 

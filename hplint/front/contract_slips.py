@@ -70,7 +70,7 @@ def unglued(key: Node, value: Node | None = None) -> tuple[Scalar, Scalar] | Non
     found = _GLUED.fullmatch(key.value)
     if found is None:
         return None
-    from hplint.front.yaml_scalars import BadScalar, construct, implicit_tag
+    from hplint.front.yaml.scalars import BadScalar, construct, implicit_tag
 
     colon = key.span.start + found.end(1)
     try:

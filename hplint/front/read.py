@@ -50,10 +50,10 @@ def read_document(path: str, data: bytes) -> Document:
 
 def _read(source: Source, path: str) -> Document:
     if path.endswith(".py"):
-        from hplint.front.python_plan import read_python
+        from hplint.front.python.plan import read_python
 
         return read_python(source)
-    from hplint.front.yaml_plan import read_yaml
+    from hplint.front.yaml.plan import read_yaml
 
     return read_yaml(source, tabs=path.endswith(".json"))
 

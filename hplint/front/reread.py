@@ -15,7 +15,7 @@ from typing import NamedTuple
 from hplint.front.keys import PLAN_OVERRIDES, YAML
 from hplint.front.moved import Move
 from hplint.front.read import read_document
-from hplint.front.yaml_plan import read_yaml
+from hplint.front.yaml.plan import read_yaml
 from hplint.plan.entry import Entry
 from hplint.plan.fault import Fault
 from hplint.plan.plan import Document, Plan

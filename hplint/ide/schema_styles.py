@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from hplint.ide.schema_values import Schema, ref
 from hplint.model.tree import ModuleTree
-from hplint.resolve.shipped_plan import shipped_plan
-from hplint.resolve.tp_plan_match import generic, names_of
-from hplint.resolve.tp_plan_words import WORDS
+from hplint.resolve.tp_plan.match import generic, names_of
+from hplint.resolve.tp_plan.shipped import shipped_plan
+from hplint.resolve.tp_plan.words import WORDS
 
 SECTIONS = ("tp", "ep")
 MOST_NAMES = 3_000

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hplint.plan.style import StyleEntry
     from hplint.plan.written import Written
     from hplint.resolve.coverage import Coverage
-    from hplint.resolve.styles import ResolvedStyles
+    from hplint.resolve.styles.resolved import ResolvedStyles
     from hplint.targets.find import TargetFinder
 
 
@@ -65,7 +65,7 @@ class Case:
     def styles(self) -> "ResolvedStyles | None":
         """Which module gets which style, worked out once per case; None without a model, and for plans of entries."""
         if self._styles is None and self.plan.styles and self.tree:
-            from hplint.resolve.styles import resolve_styles
+            from hplint.resolve.styles.resolved import resolve_styles
 
             self._styles = resolve_styles(self.plan, self.tree, self.topology)
         return self._styles

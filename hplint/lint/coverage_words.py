@@ -1,6 +1,6 @@
 """What the coverage of a plan of styles comes to in words, for rules of every dialect."""
 
-from hplint.resolve.style_coverage import StyleCoverage
+from hplint.resolve.styles.coverage import StyleCoverage
 from hplint.text.wording import listing, plural, quote
 
 _UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))

@@ -12,7 +12,7 @@ from hplint.model.tree import ModuleTree
 from hplint.plan.entry import Text
 from hplint.plan.plan import Document, Plan
 from hplint.plan.style import TP_PLAN, Carrier, Style, StyleEntry
-from hplint.resolve.shipped_plan import Shipped, shipped_plan
+from hplint.resolve.tp_plan.shipped import Shipped, shipped_plan
 from hplint.text.source import Source
 from hplint.text.span import Span
 from hplint.text.wording import quote

@@ -193,7 +193,7 @@ def deliver_plan(run: Run, form: str, out: Writer, err: Writer) -> None:
 
 def _plan_json(checked: CheckedPlan) -> dict[str, Any]:
     from hplint.resolve.show import to_json
-    from hplint.resolve.styles_show import styles_json
+    from hplint.resolve.styles.show import styles_json
 
     assert checked.tree is not None
     if checked.resolved is None:

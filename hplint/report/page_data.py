@@ -93,8 +93,8 @@ def _topology(checked: CheckedPlan, run: Run, batch: Batch) -> dict[str, Any]:
 
 def _styles(checked: CheckedPlan, tree: ModuleTree, told: Told) -> dict[str, Any]:
     """A plan of styles: no boundary communicates as far as the plan tells, a module with a style counts as one."""
-    from hplint.resolve.style_memory import style_memory
-    from hplint.resolve.styles_show import styles_json
+    from hplint.resolve.styles.memory import style_memory
+    from hplint.resolve.styles.show import styles_json
 
     contracts: dict[str, list[str]] = {}
     for fqn, style in styles_json(checked.plan, tree, checked.topology)["styles"].items():

@@ -2,23 +2,8 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import (
-    Case,
-    Finding,
-    Miss,
-    ModuleTree,
-    Related,
-    Span,
-    StyleEntry,
-    is_slip,
-    key_miss,
-    listing,
-    near,
-    on_styles,
-    one_near,
-    quote,
-    rename_to_one,
-)
+from hplint.rule import Case, Finding, ModuleTree, Related, Span, is_slip, listing, near, one_near, quote, rename_to_one
+from hplint.style_rule import Miss, StyleEntry, key_miss, on_styles
 
 RULE = on_styles("HPL601", "unmatched-key", "error", "torch")
 

@@ -2,21 +2,17 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import (
+from hplint.rule import Case, Finding, listing, near, quote
+from hplint.style_rule import (
     COLWISE,
     KNOWN,
     ROWWISE,
     SEQUENCE,
-    Case,
-    Finding,
     StyleEntry,
     children,
     is_embedding,
     is_linear,
-    listing,
-    near,
     on_styles,
-    quote,
 )
 
 RULE = on_styles("HPL602", "style-not-applicable", "error", "torch")

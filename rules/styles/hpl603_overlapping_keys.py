@@ -3,19 +3,8 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from hplint.rule import (
-    COLWISE,
-    ROWWISE,
-    SEQUENCE,
-    Case,
-    Finding,
-    Proposal,
-    Related,
-    StyleEntry,
-    on_styles,
-    quote,
-    remove_item,
-)
+from hplint.rule import Case, Finding, Proposal, Related, quote, remove_item
+from hplint.style_rule import COLWISE, ROWWISE, SEQUENCE, StyleEntry, on_styles
 
 RULE = on_styles("HPL603", "overlapping-keys", "error", "torch")
 

@@ -2,20 +2,8 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import (
-    COLWISE,
-    Case,
-    Finding,
-    Module,
-    Style,
-    cut_dims,
-    is_embedding,
-    is_local,
-    on_styles,
-    quote,
-    style_input,
-    style_output,
-)
+from hplint.rule import Case, Finding, Module, quote
+from hplint.style_rule import COLWISE, Style, cut_dims, is_embedding, is_local, on_styles, style_input, style_output
 
 LAST = (-1, 2)
 """The dim of features, in activations of batch, sequence and features."""

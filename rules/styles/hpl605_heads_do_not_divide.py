@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import COLWISE, KEYS, QUERIES, Case, Finding, head_size, is_linear, is_local, on_styles, style_output
+from hplint.rule import Case, Finding
+from hplint.style_rule import COLWISE, KEYS, QUERIES, head_size, is_linear, is_local, on_styles, style_output
 
 RULE = on_styles("HPL605", "heads-do-not-divide", "error", "torch")
 

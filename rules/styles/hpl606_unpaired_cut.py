@@ -7,24 +7,16 @@ of an adapter and the low-rank layers beside it.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hplint.rule import (
+from hplint.rule import REPLICATE, Case, Finding, Proposal, Related, Remove, SetArgument, SetStyle, quote
+from hplint.style_rule import (
     COLWISE,
-    REPLICATE,
     ROWWISE,
-    Case,
-    Finding,
-    Proposal,
-    Related,
-    Remove,
-    SetArgument,
-    SetStyle,
     Style,
     StyleEntry,
     groups_in,
     is_linear,
     is_local,
     on_styles,
-    quote,
     style_input,
     style_output,
 )

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import COLWISE, PACKED, Case, Finding, is_linear, on_styles, quote, style_output
+from hplint.rule import Case, Finding, quote
+from hplint.style_rule import COLWISE, PACKED, is_linear, on_styles, style_output
 
 RULE = on_styles("HPL607", "packed-parameter", "warning", "torch")
 

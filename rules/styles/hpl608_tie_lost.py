@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import Case, Finding, Related, StyleEntry, cut_dims, on_styles, quote, ties_again
+from hplint.rule import Case, Finding, Related, quote
+from hplint.style_rule import StyleEntry, cut_dims, on_styles, ties_again
 
 RULE = on_styles("HPL608", "tie-lost", "warning", "torch")
 

@@ -3,21 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from hplint.rule import (
-    UNKNOWN,
-    Case,
-    Finding,
-    Module,
-    Placement,
-    Span,
-    Style,
-    StyleEntry,
-    listing,
-    near,
-    on_styles,
-    plural,
-    quote,
-)
+from hplint.rule import UNKNOWN, Case, Finding, Module, Placement, Span, listing, near, plural, quote
+from hplint.style_rule import Style, StyleEntry, on_styles
 
 RULE = on_styles("HPL609", "input-layout-arity", "error", "torch")
 

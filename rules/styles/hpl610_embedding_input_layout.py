@@ -2,18 +2,8 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import (
-    REPLICATE,
-    ROWWISE,
-    Case,
-    Finding,
-    Proposal,
-    SetArgument,
-    is_embedding,
-    on_styles,
-    quote,
-    style_input,
-)
+from hplint.rule import REPLICATE, Case, Finding, Proposal, SetArgument, quote
+from hplint.style_rule import ROWWISE, is_embedding, on_styles, style_input
 
 RULE = on_styles("HPL610", "embedding-input-layout", "error", "torch")
 

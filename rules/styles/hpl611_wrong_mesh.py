@@ -2,20 +2,8 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import (
-    KNOWN,
-    Application,
-    Case,
-    Finding,
-    Related,
-    Span,
-    StyleEntry,
-    listing,
-    near,
-    on_styles,
-    quote,
-    rename_to_near,
-)
+from hplint.rule import Case, Finding, Related, Span, listing, near, quote, rename_to_near
+from hplint.style_rule import KNOWN, Application, StyleEntry, on_styles
 
 RULE = on_styles("HPL611", "wrong-mesh", "error", "torch")
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import (
-    Case,
-    Finding,
+from hplint.rule import Case, Finding
+from hplint.style_rule import (
     StyleCoverage,
     StyleEntry,
     bytes_in_words,

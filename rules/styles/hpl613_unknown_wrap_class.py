@@ -2,18 +2,8 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import (
-    Case,
-    Finding,
-    ModuleTree,
-    Text,
-    WrapPolicy,
-    listing,
-    near,
-    on_styles,
-    quote,
-    rename_to_near,
-)
+from hplint.rule import Case, Finding, ModuleTree, Text, listing, near, quote, rename_to_near
+from hplint.style_rule import WrapPolicy, on_styles
 
 RULE = on_styles("HPL613", "unknown-wrap-class", "error", "torch")
 

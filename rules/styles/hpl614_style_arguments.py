@@ -2,21 +2,8 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import (
-    COLWISE,
-    KNOWN,
-    PREPARING,
-    ROWWISE,
-    SEQUENCE,
-    Case,
-    Finding,
-    StyleEntry,
-    listing,
-    near,
-    on_styles,
-    quote,
-    rename_to_near,
-)
+from hplint.rule import Case, Finding, listing, near, quote, rename_to_near
+from hplint.style_rule import COLWISE, KNOWN, PREPARING, ROWWISE, SEQUENCE, StyleEntry, on_styles
 
 RULE = on_styles("HPL614", "style-arguments", "error", "torch")
 

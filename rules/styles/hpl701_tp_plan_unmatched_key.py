@@ -2,21 +2,8 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import (
-    Case,
-    Finding,
-    KeyIndex,
-    Proposal,
-    StyleEntry,
-    TpMiss,
-    family_words,
-    listing,
-    on_styles,
-    plural,
-    quote,
-    rename,
-    slips,
-)
+from hplint.rule import Case, Finding, Proposal, listing, plural, quote, rename
+from hplint.style_rule import KeyIndex, StyleEntry, TpMiss, family_words, on_styles, slips
 
 RULE = on_styles("HPL701", "tp-plan-unmatched-key", "error", "tp_plan")
 

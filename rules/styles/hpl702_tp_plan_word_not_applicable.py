@@ -3,22 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from hplint.rule import (
-    WORDS,
-    Case,
-    Finding,
-    Module,
-    ModuleTree,
-    Span,
-    StyleEntry,
-    cut_dim,
-    experts_of,
-    is_embedding,
-    is_linear,
-    listing,
-    on_styles,
-    quote,
-)
+from hplint.rule import Case, Finding, Module, ModuleTree, Span, listing, quote
+from hplint.style_rule import WORDS, StyleEntry, cut_dim, experts_of, is_embedding, is_linear, on_styles
 
 RULE = on_styles("HPL702", "tp-plan-word-not-applicable", "error", "tp_plan")
 

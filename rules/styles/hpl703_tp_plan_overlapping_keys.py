@@ -2,19 +2,16 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import (
+from hplint.rule import Case, Finding, Related, quote
+from hplint.style_rule import (
     VLLM_WORDS,
     WORDS,
-    Case,
-    Finding,
     Reading,
-    Related,
     StyleEntry,
     cut_dim,
     is_embedding,
     is_linear,
     on_styles,
-    quote,
     read_as_vllm,
     shipped_plan,
 )

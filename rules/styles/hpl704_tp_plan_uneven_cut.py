@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import WORDS, Case, Finding, StyleEntry, cut_dim, is_embedding, on_styles, quote
+from hplint.rule import Case, Finding, quote
+from hplint.style_rule import WORDS, StyleEntry, cut_dim, is_embedding, on_styles
 
 RULE = on_styles("HPL704", "tp-plan-uneven-cut", "error", "tp_plan")
 

@@ -2,20 +2,8 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import (
-    KEYS,
-    QUERIES,
-    Case,
-    Finding,
-    Flows,
-    config_of,
-    flows_of,
-    head_size,
-    is_cut,
-    looks_linear,
-    on_styles,
-    plural,
-)
+from hplint.rule import Case, Finding, plural
+from hplint.style_rule import KEYS, QUERIES, Flows, config_of, flows_of, head_size, is_cut, looks_linear, on_styles
 
 RULE = on_styles("HPL705", "tp-plan-heads-do-not-divide", "error", "tp_plan")
 

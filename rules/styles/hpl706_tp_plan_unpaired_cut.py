@@ -8,20 +8,17 @@ Layers that feed one another by the usual names; the head of the model; norms of
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from hplint.rule import (
+from hplint.rule import Case, Finding, Proposal, Related, listing, quote
+from hplint.style_rule import (
     BY_POSITION,
     CUT_THEN_SUMMED,
     SUMMING,
     WHOLE_ALL_ALONG,
     WORDS,
-    Case,
     Experts,
-    Finding,
     Flow,
     Flows,
     Group,
-    Proposal,
-    Related,
     StyleEntry,
     drop_rule,
     experts_in,
@@ -30,10 +27,8 @@ from hplint.rule import (
     head_size,
     is_cut,
     is_embedding,
-    listing,
     looks_linear,
     on_styles,
-    quote,
     word_place,
     write_words,
 )

@@ -3,10 +3,9 @@ round (D5)."""
 
 from collections.abc import Iterator
 
-from hplint.rule import (
+from hplint.rule import Case, Finding, quote
+from hplint.style_rule import (
     PACKED,
-    Case,
-    Finding,
     Flows,
     StyleEntry,
     experts_of,
@@ -14,7 +13,6 @@ from hplint.rule import (
     is_embedding,
     looks_linear,
     on_styles,
-    quote,
     word_place,
     write_words,
 )

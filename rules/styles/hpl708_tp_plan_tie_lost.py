@@ -6,20 +6,8 @@ and keeps the hooks of its own word.
 
 from collections.abc import Iterator
 
-from hplint.rule import (
-    WORDS,
-    Case,
-    Finding,
-    Flows,
-    Proposal,
-    Related,
-    StyleEntry,
-    flows_of,
-    on_styles,
-    quote,
-    word_place,
-    write_words,
-)
+from hplint.rule import Case, Finding, Proposal, Related, quote
+from hplint.style_rule import WORDS, Flows, StyleEntry, flows_of, on_styles, word_place, write_words
 
 RULE = on_styles("HPL708", "tp-plan-tie-lost", "error", "tp_plan")
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import BY_POSITION, Case, Finding, Flows, Module, flows_of, on_styles, quote, word_place
+from hplint.rule import Case, Finding, Module, quote
+from hplint.style_rule import BY_POSITION, Flows, flows_of, on_styles, word_place
 
 RULE = on_styles("HPL709", "tp-plan-input-arity", "error", "tp_plan")
 

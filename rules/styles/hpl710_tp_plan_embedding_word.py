@@ -3,19 +3,8 @@ look up under a word that sums what it gives (P6)."""
 
 from collections.abc import Iterator
 
-from hplint.rule import (
-    Case,
-    Finding,
-    Flows,
-    StyleEntry,
-    flows_of,
-    is_embedding,
-    listing,
-    on_styles,
-    quote,
-    word_place,
-    write_words,
-)
+from hplint.rule import Case, Finding, listing, quote
+from hplint.style_rule import Flows, StyleEntry, flows_of, is_embedding, on_styles, word_place, write_words
 
 RULE = on_styles("HPL710", "tp-plan-embedding-word", "error", "tp_plan")
 

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterator
 
-from hplint.rule import WORDS, Case, Finding, Span, on_styles, quote, shipped_plan
+from hplint.rule import Case, Finding, Span, quote
+from hplint.style_rule import WORDS, on_styles, shipped_plan
 
 RULE = on_styles("HPL711", "tp-plan-wrong-mesh", "error", "tp_plan")
 

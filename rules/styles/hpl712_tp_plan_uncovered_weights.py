@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from hplint.rule import (
+from hplint.rule import Case, Finding
+from hplint.style_rule import (
     WORDS,
-    Case,
-    Finding,
     StyleCoverage,
     StyleEntry,
     bytes_in_words,

@@ -3,20 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from hplint.rule import (
-    REMOVED,
-    WORDS,
-    Case,
-    Finding,
-    Style,
-    StyleEntry,
-    listing,
-    near,
-    on_styles,
-    one_near,
-    quote,
-    rename_to_one,
-)
+from hplint.rule import Case, Finding, listing, near, one_near, quote, rename_to_one
+from hplint.style_rule import REMOVED, WORDS, Style, StyleEntry, on_styles
 
 RULE = on_styles("HPL713", "tp-plan-unknown-word", "error", "tp_plan")
 

@@ -8,11 +8,9 @@ rank has the whole gradient, and a sum multiplies it by the size of tp.
 
 from collections.abc import Iterator
 
-from hplint.rule import (
-    Case,
-    Finding,
+from hplint.rule import Case, Finding, Related, quote
+from hplint.style_rule import (
     Flows,
-    Related,
     StyleEntry,
     config_of,
     drop_rule,
@@ -22,7 +20,6 @@ from hplint.rule import (
     is_cut,
     is_embedding,
     on_styles,
-    quote,
     word_place,
     write_words,
 )

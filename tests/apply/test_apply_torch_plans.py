@@ -16,7 +16,7 @@ from hplint.front.read import read_document
 from hplint.model.build import model_request
 from hplint.model.read_tree import read_tree
 from hplint.model.spec import parse_spec
-from hplint.resolve.style_memory import style_memory
+from hplint.resolve.styles.memory import style_memory
 from hplint.resolve.topology import Topology
 
 HERE = Path(__file__).parent

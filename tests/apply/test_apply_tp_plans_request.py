@@ -16,7 +16,7 @@ from hplint.errors import RequestError
 from hplint.lint.shipped_document import shipped_document
 from hplint.model.make_model import make_model
 from hplint.model.read_tree import read_tree
-from hplint.resolve.style_memory import style_memory
+from hplint.resolve.styles.memory import style_memory
 
 pytest.importorskip("transformers", minversion="5.24")
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hplint.fix.edit import CannotRealise, apply
 from hplint.fix.python_edit import realise
-from hplint.front.python_plan import read_python
+from hplint.front.python.plan import read_python
 from hplint.lint.proposal import AddEntries, AddItem, Change, Remove, RemoveEntry, Rename, Rewrite, SetField
 from hplint.plan.placement import REPLICATE, shard
 from hplint.plan.plan import Plan

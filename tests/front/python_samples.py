@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hplint.front.python_plan import read_python
+from hplint.front.python.plan import read_python
 from hplint.plan.fault import Fault
 from hplint.plan.plan import Document, Plan
 from hplint.text.source import Source

@@ -3,7 +3,7 @@
 import pytest
 from python_samples import cuts, faults, matches, read, the_plan
 
-from hplint.front.python_machine import Machine
+from hplint.front.python.machine import Machine
 
 
 @pytest.fixture

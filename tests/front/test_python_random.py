@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from python_programs import Sensible, Strange
 from python_samples import IMPORTS
 
-from hplint.front.python_machine import Machine
-from hplint.front.python_plan import read_python
+from hplint.front.python.machine import Machine
+from hplint.front.python.plan import read_python
 from hplint.plan.plan import Document, Plan
 from hplint.text.source import Source
 from hplint.text.span import Span

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hplint.front.python_bound import bound_names
-from hplint.front.python_places import parse
+from hplint.front.python.bound import bound_names
+from hplint.front.python.places import parse
 from hplint.front.read import read_document
 from hplint.plan.plan import Document
 from hplint.text.source import Source

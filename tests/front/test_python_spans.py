@@ -3,7 +3,7 @@
 import pytest
 from python_samples import IMPORTS, cuts, read
 
-from hplint.front.python_plan import read_python
+from hplint.front.python.plan import read_python
 from hplint.text.source import Source
 
 PLAN = '{"model.ä.mlp": ModuleShardingSpec(params={"wé": {TP: Shard(0)}}, region_dispatch=True)}'

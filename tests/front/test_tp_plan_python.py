@@ -6,11 +6,11 @@ import pytest
 from checking import FIXTURES
 
 from hplint.front.read import read_document
-from hplint.front.tp_plan_words import WORDS
+from hplint.front.tp_plan.words import WORDS
 from hplint.plan.fault import Fault
 from hplint.plan.plan import Document, Plan
 from hplint.plan.style import TP_PLAN, Carrier
-from hplint.resolve.tp_plan_words import WORDS as KNOWN
+from hplint.resolve.tp_plan.words import WORDS as KNOWN
 
 PLANS = sorted(p for p in (FIXTURES / "plans" / "tp_plan").rglob("*.*") if p.is_file())
 TP = Carrier("tp", "config")

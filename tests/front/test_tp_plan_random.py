@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hplint.front.read import read_document
-from hplint.front.tp_plan_words import CARRIERS, WORDS
+from hplint.front.tp_plan.words import CARRIERS, WORDS
 from hplint.plan.plan import Document
 from hplint.plan.style import TP_PLAN
 

@@ -11,9 +11,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hplint.front import yaml_nodes
 from hplint.front.nodes import Mapping, Node, Scalar, Sequence, UnknownNode, static
-from hplint.front.yaml_nodes import Stream, compose
+from hplint.front.yaml import nodes as yaml_nodes
+from hplint.front.yaml.nodes import Stream, compose
 
 PLANS = [
     '- match: "*.mlp"\n  params:\n    up_proj.weight: {tp: shard(0)}  # r\n  out_dst: auto\n',

@@ -8,11 +8,11 @@ from hplint.model.tree import ModuleTree, Tensor
 from hplint.plan.entry import Text
 from hplint.plan.plan import Plan
 from hplint.plan.style import TP_PLAN, Style, StyleEntry
-from hplint.resolve.style_coverage import Gap, StyleCoverage, style_coverage
-from hplint.resolve.style_cuts import style_cuts
-from hplint.resolve.style_memory import style_memory
-from hplint.resolve.styles import ResolvedStyles, collected, resolve_styles
-from hplint.resolve.styles_show import styles_json
+from hplint.resolve.styles.coverage import Gap, StyleCoverage, style_coverage
+from hplint.resolve.styles.cuts import style_cuts
+from hplint.resolve.styles.memory import style_memory
+from hplint.resolve.styles.resolved import ResolvedStyles, collected, resolve_styles
+from hplint.resolve.styles.show import styles_json
 from hplint.resolve.topology import Topology
 from hplint.text.source import Source
 from hplint.text.span import START

@@ -8,8 +8,8 @@ from checking import fixture_tree, mesh_topology
 from hplint.front.read import read_document
 from hplint.plan.plan import Plan
 from hplint.resolve.memory import ParameterMemory
-from hplint.resolve.style_memory import style_memory
-from hplint.resolve.styles_show import styles_json
+from hplint.resolve.styles.memory import style_memory
+from hplint.resolve.styles.show import styles_json
 from hplint.resolve.topology import Topology
 
 PLAN = """\

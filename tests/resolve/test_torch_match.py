@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hplint.front.read import read_document
 from hplint.model.tree import ModuleTree
 from hplint.plan.plan import Plan
-from hplint.resolve.styles import ResolvedStyles, resolve_styles
+from hplint.resolve.styles.resolved import ResolvedStyles, resolve_styles
 from hplint.resolve.topology import Topology
-from hplint.resolve.torch_match import descend, segments
+from hplint.resolve.torch.match import descend, segments
 
 torch = pytest.importorskip("torch")
 HEAD = "from torch.distributed.tensor.parallel import *\n"

@@ -13,11 +13,11 @@ from hplint.model.tree import ModuleTree, Node, PlanOwner, Tensor
 from hplint.plan.entry import Text
 from hplint.plan.plan import Plan
 from hplint.plan.style import TP_PLAN, Carrier, Style, StyleEntry
-from hplint.resolve.shipped_plan import shipped_plan
-from hplint.resolve.styles import ResolvedStyles, resolve_styles
+from hplint.resolve.styles.resolved import ResolvedStyles, resolve_styles
 from hplint.resolve.topology import Topology
-from hplint.resolve.tp_plan_match import generic
-from hplint.resolve.tp_plan_words import WORDS, cut_dim
+from hplint.resolve.tp_plan.match import generic
+from hplint.resolve.tp_plan.shipped import shipped_plan
+from hplint.resolve.tp_plan.words import WORDS, cut_dim
 from hplint.text.source import Source
 from hplint.text.span import START
 

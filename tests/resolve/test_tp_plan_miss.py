@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hplint.model.family_source import family_words
 from hplint.model.tree import ModuleTree, Node, Tensor
-from hplint.resolve.tp_plan_match import names_of
-from hplint.resolve.tp_plan_miss import KeyIndex
+from hplint.resolve.tp_plan.match import names_of
+from hplint.resolve.tp_plan.miss import KeyIndex
 
 UP = "model.layers.*.mlp.up_proj"
 needs_transformers = pytest.mark.skipif(find_spec("transformers") is None, reason="reads its source")

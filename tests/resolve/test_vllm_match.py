@@ -3,9 +3,9 @@
 from checking import fixture_tree as tree
 
 from hplint.front.read import read_document
-from hplint.resolve.styles import resolve_styles
+from hplint.resolve.styles.resolved import resolve_styles
 from hplint.resolve.topology import Topology
-from hplint.resolve.vllm_match import Read, read_as_vllm
+from hplint.resolve.tp_plan.vllm import Read, read_as_vllm
 
 MOE = "qwen3_moe_30b_dense_first"
 

@@ -15,8 +15,8 @@ from hplint.lint.select import Selection
 from hplint.lint.shipped_document import shipped_document
 from hplint.model.tree import ModuleTree
 from hplint.plan.plan import Document
-from hplint.resolve.shipped_plan import shipped_plan
 from hplint.resolve.topology import Topology
+from hplint.resolve.tp_plan.shipped import shipped_plan
 
 ENGINE = Engine(Registry((BUILT_IN,)), Selection(), lambda tree, topology: {})
 UP = "model.layers.*.mlp.up_proj"

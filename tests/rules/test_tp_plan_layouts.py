@@ -15,7 +15,7 @@ from checking import FIXTURES, check_plans, check_text, fixture_tree, mesh_topol
 from hplint.fix.loop import fix_text
 from hplint.lint.diagnostic import Diagnostic
 from hplint.model.tree import ModuleClass, ModuleTree, Node, Tensor
-from hplint.resolve.shipped_plan import shipped_plan
+from hplint.resolve.tp_plan.shipped import shipped_plan
 
 MINE = ("HPL705", "HPL706", "HPL707", "HPL708", "HPL709", "HPL710", "HPL714")
 A, M = "layers.*.self_attn.", "layers.*.mlp."

@@ -9,9 +9,9 @@ from hplint.model.tree import ModuleTree
 from hplint.plan.entry import UNKNOWN
 from hplint.plan.plan import Plan
 from hplint.plan.style import Application, Style, StyleEntry
-from hplint.resolve.styles import ResolvedStyles, resolve_styles
+from hplint.resolve.styles.resolved import ResolvedStyles, resolve_styles
 from hplint.resolve.topology import Topology
-from hplint.resolve.torch_layouts import KNOWN, ties_again
+from hplint.resolve.torch.layouts import KNOWN, ties_again
 from hplint.text.wording import plural, quote
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class _Reader:
 
     def _at(self, item: StyleItem, entry: StyleEntry, root: str) -> StyleItem:
         """The item with what it hits from one root."""
-        from hplint.resolve.torch_match import descend, segments
+        from hplint.resolve.torch.match import descend, segments
 
         below = descend(self.tree, (root,), segments(item.key))
         hits = self.resolved.hits.get(entry.index, ())

@@ -9,7 +9,7 @@ from hplint.errors import RequestError
 from hplint.model.tree import Module, ModuleTree
 from hplint.plan.plan import Plan
 from hplint.plan.style import Carrier, StyleEntry
-from hplint.resolve.styles import ResolvedStyles, resolve_styles
+from hplint.resolve.styles.resolved import ResolvedStyles, resolve_styles
 from hplint.resolve.topology import Topology
 from hplint.text.wording import quote
 
@@ -153,7 +153,7 @@ def _rules(plan: Plan, tree: ModuleTree, topology: Topology) -> TpRules:
 
 
 def _keys(entry: StyleEntry, resolved: ResolvedStyles) -> Iterator[str]:
-    from hplint.resolve.tp_plan_match import generic
+    from hplint.resolve.tp_plan.match import generic
 
     if entry.key is None:
         return
@@ -189,8 +189,8 @@ def _place(entry: StyleEntry, plan: Plan) -> str:
 
 def _shipped_experts(tree: ModuleTree) -> TpRules:
     """The ep plan that the model ships, for a tp plan that gives way to it."""
-    from hplint.resolve.shipped_plan import shipped_plan
-    from hplint.resolve.tp_plan_match import names_of
+    from hplint.resolve.tp_plan.match import names_of
+    from hplint.resolve.tp_plan.shipped import shipped_plan
 
     rules = {k: str(r.word) for k, r in shipped_plan(tree, "ep").items()}
     names = names_of(tree)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from hplint.ide.lsp.style_place import StylePlace, further_names, style_place
 from hplint.lint.request import CheckedPlan
 from hplint.plan.style import TP_PLAN
-from hplint.resolve.tp_plan_words import WORDS
+from hplint.resolve.tp_plan.words import WORDS
 
 Reread = Callable[[str], Sequence[CheckedPlan]]
 """Reads another text for the same file."""

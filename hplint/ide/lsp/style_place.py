@@ -9,11 +9,11 @@ from hplint.model.tree import ModuleTree
 from hplint.plan.plan import Plan
 from hplint.plan.style import TORCH, StyleEntry
 from hplint.report.plan_show import topology_words
-from hplint.resolve.style_cuts import style_cuts
-from hplint.resolve.styles import ResolvedStyles, resolve_styles
-from hplint.resolve.torch_match import children, descend
-from hplint.resolve.tp_plan_match import generic, names_of
-from hplint.resolve.tp_plan_words import WORDS
+from hplint.resolve.styles.cuts import style_cuts
+from hplint.resolve.styles.resolved import ResolvedStyles, resolve_styles
+from hplint.resolve.torch.match import children, descend
+from hplint.resolve.tp_plan.match import generic, names_of
+from hplint.resolve.tp_plan.words import WORDS
 from hplint.text.span import Span
 from hplint.text.wording import plural
 

@@ -1,0 +1,1 @@
+"""Plans of PyTorch's ``parallelize_module`` in Python text."""

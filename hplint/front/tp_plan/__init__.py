@@ -1,0 +1,1 @@
+"""Hugging Face's ``tp_plan``s in Python, JSON and YAML texts."""

@@ -1,0 +1,1 @@
+"""YAML and JSON texts: a composer whose nodes carry spans, and the plans in them."""
