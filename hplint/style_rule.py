@@ -1,9 +1,11 @@
 """What a rule on plans of styles imports beside :mod:`hplint.rule`: rules on other plans must not pay for it."""
 
 from hplint.lint.coverage_words import bytes_in_words, largest_gaps, odd_layers
+from hplint.lint.misfits import Misfit, advise, said, write_misfits
 from hplint.lint.word_fixes import drop_rule, own_word, word_place, write_words
 from hplint.model.family_source import family_words
 from hplint.plan.style import Application, MeshUse, Style, StyleEntry, WrapPolicy
+from hplint.resolve.styles.between import activations_between, hidden_size, norms_behind
 from hplint.resolve.styles.coverage import StyleCoverage, style_coverage
 from hplint.resolve.styles.projections import (
     KEYS,
@@ -44,6 +46,7 @@ from hplint.resolve.tp_plan.flow import (
     flows_of,
     is_cut,
 )
+from hplint.resolve.tp_plan.latent import latent_pairs
 from hplint.resolve.tp_plan.miss import KeyIndex, slips
 from hplint.resolve.tp_plan.miss import KeyMiss as TpMiss
 from hplint.resolve.tp_plan.shipped import shipped_plan
@@ -82,6 +85,7 @@ __all__ = [
     "Group",
     "KeyIndex",
     "MeshUse",
+    "Misfit",
     "Miss",
     "Reading",
     "ResolvedStyles",
@@ -90,6 +94,8 @@ __all__ = [
     "StyleEntry",
     "TpMiss",
     "WrapPolicy",
+    "activations_between",
+    "advise",
     "bytes_in_words",
     "children",
     "config_of",
@@ -102,6 +108,7 @@ __all__ = [
     "flows_of",
     "groups_in",
     "head_size",
+    "hidden_size",
     "is_cut",
     "is_embedding",
     "is_known",
@@ -109,11 +116,14 @@ __all__ = [
     "is_local",
     "key_miss",
     "largest_gaps",
+    "latent_pairs",
     "looks_linear",
+    "norms_behind",
     "odd_layers",
     "on_styles",
     "own_word",
     "read_as_vllm",
+    "said",
     "shipped_plan",
     "slips",
     "style_coverage",
@@ -121,5 +131,6 @@ __all__ = [
     "style_output",
     "ties_again",
     "word_place",
+    "write_misfits",
     "write_words",
 ]

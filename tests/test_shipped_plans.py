@@ -28,7 +28,6 @@ NOT_FOUND = {
     "Gemma3nTextConfig": "a threshold is drawn from the mean over features that are cut",
     "Gemma4Config": "the model reads the weight of its embedding beside the embedding's forward",
     "Llama4TextConfig": "what a norm returned is written to in place",
-    "NeoMMEConfig": "a parameter has one value a head and no rule, beside heads that are cut",
 }
 """Plans that do not run although nothing is found in them -> what stops them."""
 

@@ -236,7 +236,7 @@ def _on_parameter(case: Case, tree: ModuleTree, name: str, word: str) -> Wrong |
         return None
     fused = experts_of(module)
     if fused is not None and name in (fused.up.name, fused.down.name):
-        return None  # HPL706 looks at the two weights and their module together.
+        return None  # HPL717 looks at the two weights and their module together.
     over = case.styles.winners.get(above)
     if over is not None and (over.style is None or over.style.kind in LOCAL or over.style.kind not in WORDS):
         return None

@@ -17,7 +17,7 @@ from hplint.lint.diagnostic import Diagnostic
 from hplint.model.tree import ModuleClass, ModuleTree, Node, Tensor
 from hplint.resolve.tp_plan.shipped import shipped_plan
 
-MINE = ("HPL705", "HPL706", "HPL707", "HPL708", "HPL709", "HPL710", "HPL714")
+MINE = tuple(f"HPL7{n:02}" for n in (5, 6, 7, 8, 9, 10, 14, 15, 16, 17, 18))
 A, M = "layers.*.self_attn.", "layers.*.mlp."
 SUMMED = "replicated_with_grad_allreduce"
 CUT_QKV = {A + "q_proj": "colwise", A + "k_proj": "colwise", A + "v_proj": "colwise"}
@@ -95,13 +95,13 @@ CHANGED_CONFIGS = [
     row("llama", {M + "up_proj": "embedding_rowwise"}, "crash", ("HPL706", M + "up_proj")),
     row("llama", {M + "up_proj": "local_params"}, "crash", ("HPL706", M + "up_proj")),
     row("llama", {A + "k_proj": "sequence_parallel"}, "crash", ("HPL706", A + "k_proj")),
-    row("mixtral", {M + "experts": None}, "crash", ("HPL706", M + "experts.gate_up_proj")),
-    row("mixtral", {M + "experts": "all_reduce"}, "crash", ("HPL706", M + "experts.gate_up_proj")),
-    row("mixtral", {M + "experts.gate_up_proj": "rowwise"}, "crash", ("HPL706", M + "experts.gate_up_proj")),
-    row("mixtral", {M + "experts.gate_up_proj": None}, "crash", ("HPL706", M + "experts.down_proj")),
-    row("mixtral", {M + "experts.down_proj": None}, "crash", ("HPL706", M + "experts.gate_up_proj")),
-    row("mixtral", {M + "experts.down_proj": "colwise"}, "crash", ("HPL706", M + "experts.down_proj")),
-    row("qwen3_moe", {M + "experts": None}, "crash", ("HPL706", M + "experts.gate_up_proj")),
+    row("mixtral", {M + "experts": None}, "crash", ("HPL717", M + "experts.gate_up_proj")),
+    row("mixtral", {M + "experts": "all_reduce"}, "crash", ("HPL717", M + "experts.gate_up_proj")),
+    row("mixtral", {M + "experts.gate_up_proj": "rowwise"}, "crash", ("HPL717", M + "experts.gate_up_proj")),
+    row("mixtral", {M + "experts.gate_up_proj": None}, "crash", ("HPL717", M + "experts.down_proj")),
+    row("mixtral", {M + "experts.down_proj": None}, "crash", ("HPL717", M + "experts.gate_up_proj")),
+    row("mixtral", {M + "experts.down_proj": "colwise"}, "crash", ("HPL717", M + "experts.down_proj")),
+    row("qwen3_moe", {M + "experts": None}, "crash", ("HPL717", M + "experts.gate_up_proj")),
     row(
         "deepseek_v3",
         {M + "shared_experts.down_proj": None},
@@ -111,23 +111,23 @@ CHANGED_CONFIGS = [
     row("deepseek_v3", {A + "q_a_proj": "colwise"}, "crash", ("HPL706", A + "q_a_proj")),
     row("deepseek_v3", {A + "kv_a_proj_with_mqa": "colwise"}, "crash", ("HPL706", A + "kv_a_proj_with_mqa")),
     # Sums of what is no part of a sum.
-    row("llama", {"layers.*.mlp": "all_reduce"}, "logits", ("HPL706", "layers.*.mlp")),
-    row("llama", {"layers.*.mlp": "moe_tp_experts"}, "logits", ("HPL706", "layers.*.mlp")),
-    row("llama", {"layers.*.mlp": "moe_identity_expert"}, "logits", ("HPL706", "layers.*.mlp")),
-    row("llama", {M + "act_fn": "all_reduce"}, "logits", ("HPL706", M + "act_fn")),
-    row("llama", {"norm": "all_reduce"}, "logits", ("HPL706", "norm")),
-    row("mixtral", {"layers.*.mlp": "all_reduce"}, "logits", ("HPL706", "layers.*.mlp")),
-    row("mixtral", {"layers.*.mlp": "moe_identity_expert"}, "logits", ("HPL706", "layers.*.mlp")),
-    row("qwen3", {A + "q_norm": "all_reduce"}, "logits", ("HPL706", A + "q_norm")),
+    row("llama", {"layers.*.mlp": "all_reduce"}, "logits", ("HPL715", "layers.*.mlp")),
+    row("llama", {"layers.*.mlp": "moe_tp_experts"}, "logits", ("HPL715", "layers.*.mlp")),
+    row("llama", {"layers.*.mlp": "moe_identity_expert"}, "logits", ("HPL715", "layers.*.mlp")),
+    row("llama", {M + "act_fn": "all_reduce"}, "logits", ("HPL715", M + "act_fn")),
+    row("llama", {"norm": "all_reduce"}, "logits", ("HPL715", "norm")),
+    row("mixtral", {"layers.*.mlp": "all_reduce"}, "logits", ("HPL715", "layers.*.mlp")),
+    row("mixtral", {"layers.*.mlp": "moe_identity_expert"}, "logits", ("HPL715", "layers.*.mlp")),
+    row("qwen3", {A + "q_norm": "all_reduce"}, "logits", ("HPL715", A + "q_norm")),
     row(
         "mixtral",
         {M + "experts.gate_up_proj": None, M + "experts.down_proj": None},
         "logits",
-        ("HPL706", M + "experts"),
+        ("HPL715", M + "experts"),
     ),
-    row("mixtral", {M + "experts": "local_params"}, "logits", ("HPL706", M + "experts.gate_up_proj")),
-    row("deepseek_v3", {M + "shared_experts": "all_reduce"}, "logits", ("HPL706", M + "shared_experts")),
-    row("llama", {"layers.*": "all_reduce"}, "logits", ("HPL706", "layers.*")),
+    row("mixtral", {M + "experts": "local_params"}, "logits", ("HPL717", M + "experts.gate_up_proj")),
+    row("deepseek_v3", {M + "shared_experts": "all_reduce"}, "logits", ("HPL715", M + "shared_experts")),
+    row("llama", {"layers.*": "all_reduce"}, "logits", ("HPL715", "layers.*")),
     # Packed weights, and single ones under packed words.
     row("llama", {M + "up_proj": "packed_colwise"}, "logits", ("HPL707", M + "up_proj")),
     row("llama", {A + "q_proj": "packed_colwise"}, "logits", ("HPL707", A + "q_proj")),
@@ -158,34 +158,34 @@ CHANGED_CONFIGS = [
         "qwen3",
         {**GATHERED_QKV, A + "o_proj": "rowwise_split_input"},
         "gradients",
-        ("HPL714", A + "q_norm"),
-        ("HPL714", A + "k_norm"),
+        ("HPL718", A + "q_norm"),
+        ("HPL718", A + "k_norm"),
     ),
     row(
         "qwen3",
         {**dict.fromkeys(CUT_QKV), A + "o_proj": None},
         "gradients",
-        ("HPL714", A + "q_norm"),
-        ("HPL714", A + "k_norm"),
+        ("HPL718", A + "q_norm"),
+        ("HPL718", A + "k_norm"),
     ),
-    row("llama", {"layers.*.input_layernorm": SUMMED}, "gradients", ("HPL714", "layers.*.input_layernorm")),
-    row("llama", {"norm": SUMMED}, "gradients", ("HPL714", "norm")),
-    row("llama", {"embed_tokens": SUMMED}, "gradients", ("HPL714", "embed_tokens")),
+    row("llama", {"layers.*.input_layernorm": SUMMED}, "gradients", ("HPL718", "layers.*.input_layernorm")),
+    row("llama", {"norm": SUMMED}, "gradients", ("HPL718", "norm")),
+    row("llama", {"embed_tokens": SUMMED}, "gradients", ("HPL718", "embed_tokens")),
     row(
         "llama",
         {"layers.*.input_layernorm": "sequence_parallel"},
         "gradients",
-        ("HPL714", "layers.*.input_layernorm"),
+        ("HPL718", "layers.*.input_layernorm"),
     ),
     row(
         "llama",
         {M + "gate_proj": None, M + "up_proj": None, M + "down_proj": SUMMED},
         "gradients",
-        ("HPL714", M + "down_proj"),
+        ("HPL718", M + "down_proj"),
     ),
-    row("mixtral", {M + "gate": SUMMED}, "gradients", ("HPL714", M + "gate")),
-    row("deepseek_v3", {A + "q_a_layernorm": SUMMED}, "gradients", ("HPL714", A + "q_a_layernorm")),
-    row("deepseek_v3", {A + "kv_a_layernorm": SUMMED}, "gradients", ("HPL714", A + "kv_a_layernorm")),
+    row("mixtral", {M + "gate": SUMMED}, "gradients", ("HPL718", M + "gate")),
+    row("deepseek_v3", {A + "q_a_layernorm": SUMMED}, "gradients", ("HPL718", A + "q_a_layernorm")),
+    row("deepseek_v3", {A + "kv_a_layernorm": SUMMED}, "gradients", ("HPL718", A + "kv_a_layernorm")),
     # Ties.
     row("gemma2", {"embed_tokens": "embedding_colwise"}, "inference", ("HPL708", "embed_tokens")),
     row("gemma2", {"embed_tokens": "replicate"}, "crash", ("HPL708", "embed_tokens")),
@@ -234,8 +234,8 @@ ARGUMENTS = [
     row("llama", {"lm_head": "colwise"}, "crash", ("HPL706", "lm_head")),
     row("llama", {"lm_head": "rowwise"}, "crash", ("HPL706", "lm_head")),
     row("llama", {"lm_head": "packed_colwise"}, "crash", ("HPL707", "lm_head")),
-    row("llama", {"lm_head": "all_reduce"}, "logits", ("HPL706", "lm_head")),
-    row("llama", {"lm_head": SUMMED}, "gradients", ("HPL714", "lm_head")),
+    row("llama", {"lm_head": "all_reduce"}, "logits", ("HPL715", "lm_head")),
+    row("llama", {"lm_head": SUMMED}, "gradients", ("HPL718", "lm_head")),
     row("llama", {"model": "moe_tp_experts"}, "crash", ("HPL709", "model")),
     row("llama", {"lm_head": "rowwise_split_input"}, "right"),
     row("llama", {"lm_head": "replicate"}, "right"),
@@ -349,13 +349,13 @@ TURNED = {"experts.gate_up_proj": "packed_rowwise", "experts.down_proj": "colwis
         (
             built(EXPERTS),
             TURNED | {"experts.gate_up_proj": "packed_colwise"},
-            [("HPL706", "experts.gate_up_proj", "error")],
+            [("HPL717", "experts.gate_up_proj", "error")],
         ),
         # Norms over all heads at once crash; over one head they lack a part of the gradient.
         (
             built({**WIDE, "attn.q_norm.weight": (64,)}, HEADS),
             CUT,
-            [("HPL706", "attn.q_proj", "error")],
+            [("HPL716", "attn.q_proj", "error")],
         ),
         (
             built({**WIDE, "attn.q_norm.weight": (64,)}, HEADS),
@@ -371,10 +371,10 @@ TURNED = {"experts.gate_up_proj": "packed_rowwise", "experts.down_proj": "colwis
         (
             built({**WIDE, "attn.q_norm.weight": (64,)}, HEADS),
             {"attn.q_norm": SUMMED},
-            [("HPL714", "attn.q_norm", "error")],
+            [("HPL718", "attn.q_norm", "error")],
         ),
         # One number for each head.
-        (built({**WIDE, "attn.sinks": (4,)}, HEADS), CUT, [("HPL706", "attn.q_proj", "error")]),
+        (built({**WIDE, "attn.sinks": (4,)}, HEADS), CUT, [("HPL716", "attn.q_proj", "error")]),
         (built({**WIDE, "attn.sinks": (4,)}, HEADS), {**CUT, "attn.sinks": "colwise", "attn": "local_params"}, []),
         # The rotary part of latent attention.
         (
@@ -390,7 +390,7 @@ TURNED = {"experts.gate_up_proj": "packed_rowwise", "experts.down_proj": "colwis
         (
             built(LATENT, num_attention_heads=4, qk_rope_head_dim=8),
             {"attn.kv_a_proj_with_mqa": "mla_kv_a_proj"},
-            [("HPL714", "attn.kv_a_proj_with_mqa", "error")],
+            [("HPL718", "attn.kv_a_proj_with_mqa", "error")],
         ),
         (
             built(LATENT, num_attention_heads=4, qk_rope_head_dim=8),
@@ -411,7 +411,7 @@ TURNED = {"experts.gate_up_proj": "packed_rowwise", "experts.down_proj": "colwis
         (
             built({"mlp.up_proj.weight": (96, 64), "mlp.down_proj.weight": (64, 96), "mlp.act_fn.alpha": (1,)}),
             {"mlp.act_fn": SUMMED},
-            [("HPL714", "mlp.act_fn", "error")],
+            [("HPL718", "mlp.act_fn", "error")],
         ),
     ],
 )
