@@ -18,10 +18,11 @@ _WHY = {
 
 
 def check(case: Case) -> Iterator[Finding]:
-    if case.styles is None or case.tree is None or case.plan.carrier is None or case.plan.carrier.section == "pp":
+    if case.styles is None or case.tree is None or case.plan.carrier is None:
         return
     if case.plan.carrier.kind == "builtin":
-        yield from _dead(case)
+        if case.plan.carrier.section != "pp":
+            yield from _dead(case)
         return
     proposed: set[str] = set()
     for slip in slips(case.plan, case.tree, case.styles):
@@ -36,8 +37,10 @@ def _finding(case: Case, entry: StyleEntry, missed: TpMiss, index: KeyIndex) -> 
     assert entry.key is not None and case.plan.carrier is not None
     key, carrier = entry.key.value, case.plan.carrier
     name = f"{carrier.section}_plan"
-    if carrier.kind == "argument":
+    if carrier.kind == "argument" and carrier.section != "pp":
         after, severity = "the library stops with ValueError before any weight is loaded", None
+    elif carrier.section == "pp":
+        after, severity = "whoever splits the model into stages by it finds no such part", "warning"
     else:
         after, severity = "the library logs one warning, goes on, and cuts nothing there", "warning"
     if entry.conditional or entry.glob:

@@ -76,6 +76,14 @@ def test_a_key_of_a_config_counts_from_the_base_model_and_is_a_warning() -> None
     assert "`_tp_plan` of the model's class" in told[1].help
 
 
+def test_a_part_of_a_pp_plan_that_the_model_lacks_is_a_warning() -> None:
+    text = "class LlamaConfig:\n    base_model_pp_plan = {'embed_tokns': (['input_ids'], ['inputs_embeds']), 'norm': ([], [])}\n"
+    told = found(text, "HPL701")
+    assert [(cut(d), d.severity, d.help) for d in told] == [
+        ("'embed_tokns'", "warning", "did you mean `embed_tokens`?")
+    ]  # fmt: skip
+
+
 def test_a_slip_causes_no_finding_of_another_rule() -> None:
     rules = {"model.layers.*.mlp.up_porj": "colwise", "model.layers.*.mlp.gate_proj": "colwise"}
     document = read_document("plan.py", argument(rules).encode())

@@ -176,7 +176,7 @@ def slips(plan: Plan, tree: ModuleTree, styles: ResolvedStyles) -> tuple[Slip, .
     models, and plans of which nobody knows where they belong.
     """
     carrier = plan.carrier or Carrier()
-    if carrier.section == "pp" or carrier.kind == "builtin" or not styles.unmatched:
+    if carrier.kind == "builtin" or not styles.unmatched:
         return ()
     if styles.guessed and not any(styles.hits.get(e.index) for e in plan.styles):
         return ()
