@@ -77,8 +77,8 @@ def test_a_key_of_a_config_counts_from_the_base_model_and_is_a_warning() -> None
 
 
 def test_a_part_of_a_pp_plan_that_the_model_lacks_is_a_warning() -> None:
-    text = "class LlamaConfig:\n    base_model_pp_plan = {'embed_tokns': (['input_ids'], ['inputs_embeds']), 'norm': ([], [])}\n"
-    told = found(text, "HPL701")
+    stages = {"embed_tokns": (["input_ids"], ["inputs_embeds"]), "norm": (["hidden_states"], ["hidden_states"])}
+    told = found(f"class LlamaConfig:\n    base_model_pp_plan = {stages!r}\n", "HPL701")
     assert [(cut(d), d.severity, d.help) for d in told] == [
         ("'embed_tokns'", "warning", "did you mean `embed_tokens`?")
     ]  # fmt: skip
