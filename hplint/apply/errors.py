@@ -54,3 +54,13 @@ class LayoutMismatch(BoundaryError):
         told = [f"{a} `{actual[a]}`, declared `{p}`" for a, p in declared.items() if actual.get(a) != p]
         message = f"output `{output}` of `{boundary or 'the root module'}` is laid out {', '.join(told)}"
         super().__init__(message, boundary, hint or "correct out_src, or the layouts of the parameters that lead to it")
+
+
+def hint_on(error: BaseException) -> str:
+    """What to do about something that torch raised where its words do not say; "" where nothing is known."""
+    if isinstance(error, NotImplementedError) and "sharding strategy" in str(error):
+        return (
+            "DTensors cannot go through that operator here: hand plain tensors to it (`use_local_output=True`), or run "
+            "on devices for which torch has another one"
+        )
+    return ""

@@ -69,3 +69,11 @@ def test_a_place_can_be_read_by_another_process_at_any_time(tmp_path):
     assert read_place(tmp_path / "place-0") == ("applying", None)
     assert read_place(tmp_path / "nowhere") == ("starting", None)
     assert spell_place("applying", "lm_head") == "applying, in `lm_head`"
+
+
+def test_an_operator_that_dtensors_cannot_go_through_comes_with_a_way_out():
+    from hplint.apply.errors import hint_on
+
+    raised = NotImplementedError("Operator aten.some.default does not have a sharding strategy registered.")
+    assert "use_local_output=True" in hint_on(raised)
+    assert hint_on(NotImplementedError("something else")) == ""

@@ -13,7 +13,7 @@ from hplint.lint.registry import Registry
 from hplint.lint.rule_packages import BUILT_IN
 from hplint.lint.run import Engine
 from hplint.lint.select import Selection
-from hplint.model.tree import ModuleClass, ModuleTree
+from hplint.model.tree import ModuleClass, ModuleTree, Node, Tensor
 from hplint.resolve.topology import Topology
 
 HEAD = """
@@ -123,6 +123,21 @@ def test_fewer_key_heads_than_ranks_are_found_with_the_sizes_that_work() -> None
 def test_heads_that_do_not_divide_are_found() -> None:
     assert "HPL605" in codes(program(), "llama", tp=8)
     assert "HPL605" not in codes(program(), "llama", tp=4)
+
+
+def test_heads_are_counted_by_what_the_attention_keeps_where_no_configuration_says() -> None:
+    linear = next(c for c in tree("styled").classes if c.short == "Linear")
+    attention = ModuleClass("m.Attention", ("torch.nn.modules.module.Module",), None)
+    weight = {"weight": Tensor((64, 64), "float32")}
+    nodes = (
+        Node(0, weight, {}, {}, ()),
+        Node(1, {}, {}, {"n_heads": 4}, (("wq", 0), ("wk", 0))),
+        Node(-1, {}, {}, {}, (("attention", 1),)),
+    )
+    model = ModuleTree(classes=(linear, attention), nodes=nodes, root=2, aliases={}, ties=(), config={})
+    text = "def f(model, mesh):\n parallelize_module(model, mesh, {'attention.wq': ColwiseParallel()})"
+    assert "HPL605" in codes(text, model, tp=8)
+    assert "HPL605" not in codes(text, model, tp=4)
 
 
 def test_an_uneven_width_is_found_unless_the_layer_gathers_it() -> None:

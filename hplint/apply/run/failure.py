@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hplint.apply.errors import BoundaryError
+from hplint.apply.errors import BoundaryError, hint_on
 from hplint.apply.run.place import spell_place
 from hplint.errors import HplintError
 
@@ -65,7 +65,7 @@ def failure_of(error: BaseException, rank: int, time: float, phase: str, boundar
     if is_lost_peer(error):
         hint = "another rank ended or no longer answers"
         return Failure(rank, time, f"it lost another rank: {told}", hint, WRONG_REQUEST, phase, boundary, True)
-    return Failure(rank, time, told, "", WRONG_REQUEST, phase, boundary)
+    return Failure(rank, time, told, hint_on(error), WRONG_REQUEST, phase, boundary)
 
 
 def died(rank: int, status: int, phase: str, boundary: str | None, last: str = "") -> Failure:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from hplint.apply.applied import full_gradient, sync_gradients
 from hplint.apply.applier import Mode, apply_plan
-from hplint.apply.errors import BoundaryError, LayoutMismatch
+from hplint.apply.errors import BoundaryError, LayoutMismatch, hint_on
 from hplint.apply.mesh.meshes import Meshes, device_of
 from hplint.apply.mesh.shares import Owners
 from hplint.apply.plan import ApplyPlan, AxisLayout
@@ -272,4 +272,5 @@ def _fault(error: Exception, place: Place) -> Fault:
     if isinstance(error, HplintError):
         return Fault(error.message, at, hint=error.hint, behind=behind)
     reason = next(iter(str(error).splitlines()), "")
-    return Fault(f"{place.phase} raised {type(error).__name__}: {reason}", at, behind=behind)
+    hint = hint_on(error)
+    return Fault(f"{place.phase} raised {type(error).__name__}: {reason}", at, hint=hint, behind=behind)

@@ -31,6 +31,7 @@ PACKED = {
 }  # fmt: skip
 """Names of layers whose weight holds several projections one after the other, and which."""
 _HEAD_SIZES = ("head_dim", "head_size", "attention_head_size", "d_kv")
+_HEAD_COUNTS = ("n_heads", "num_heads", "n_head", "num_attention_heads", "nheads", "heads", "h")
 
 
 class Group(NamedTuple):
@@ -70,6 +71,20 @@ def head_size(tree: ModuleTree, attention: str) -> int | None:
         return head
     if isinstance(hidden, int) and isinstance(heads, int) and heads > 0 and hidden % heads == 0:
         return hidden // heads
+    return _counted(tree, attention)
+
+
+def _counted(tree: ModuleTree, attention: str) -> int | None:
+    """Features of one head by the number of heads that the attention keeps and the width of its queries."""
+    if attention not in tree.modules:
+        return None
+    ints = tree.modules[attention].ints
+    heads = next((ints[name] for name in _HEAD_COUNTS if ints.get(name, 0) > 0), None)
+    for name in QUERIES if heads else ():
+        query = tree.modules.get(f"{attention}.{name}" if attention else name)
+        weight = query.parameters.get("weight") if query else None
+        if weight is not None and heads and weight.shape[0] % heads == 0:
+            return weight.shape[0] // heads
     return None
 
 
