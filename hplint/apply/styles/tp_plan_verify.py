@@ -16,8 +16,8 @@ from hplint.apply.mesh.meshes import Meshes, device_of
 from hplint.apply.plan import ApplyPlan
 from hplint.apply.run.peers import is_lost_peer
 from hplint.apply.run.place import Place
+from hplint.apply.styles.blame import first_that_differs
 from hplint.apply.styles.tp_plan_apply import part_of
-from hplint.apply.styles.tp_plan_blame import first_that_differs
 from hplint.apply.styles.tp_plan_library import library
 from hplint.apply.verify.compare import NEIGHBOUR, Comparison, compare, largest
 from hplint.apply.verify.inputs import Inputs, make_inputs

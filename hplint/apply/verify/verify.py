@@ -113,7 +113,7 @@ def verify(
         if plan.styles is None:
             result.first = blame(outputs, gradients, reference, model, inputs, plan, meshes)
         else:
-            from hplint.apply.styles.tp_plan_blame import first_that_differs
+            from hplint.apply.styles.blame import first_that_differs
 
             result.first = first_that_differs(result, reference, model, mine, meshes, plan.styles.words)
     return result
