@@ -36,6 +36,7 @@ from hplint.resolve.torch.layouts import output_layout as style_output
 from hplint.resolve.torch.match import MODELS, Miss, children
 from hplint.resolve.torch.match import miss as key_miss
 from hplint.resolve.tp_plan.experts import Experts, experts_in, experts_of
+from hplint.resolve.tp_plan.fit import ON_LINEAR, ROPE, unfit
 from hplint.resolve.tp_plan.flow import (
     BY_POSITION,
     CUT_THEN_SUMMED,
@@ -49,6 +50,7 @@ from hplint.resolve.tp_plan.flow import (
 from hplint.resolve.tp_plan.latent import latent_pairs
 from hplint.resolve.tp_plan.miss import KeyIndex, slips
 from hplint.resolve.tp_plan.miss import KeyMiss as TpMiss
+from hplint.resolve.tp_plan.parameter_fit import Unfit
 from hplint.resolve.tp_plan.shipped import shipped_plan
 from hplint.resolve.tp_plan.vllm import VLLM_WORDS, Reading, read_as_vllm
 from hplint.resolve.tp_plan.words import REMOVED, WORDS, cut_dim
@@ -68,10 +70,12 @@ __all__ = [
     "KEYS",
     "KNOWN",
     "MODELS",
+    "ON_LINEAR",
     "PACKED",
     "PREPARING",
     "QUERIES",
     "REMOVED",
+    "ROPE",
     "ROWWISE",
     "SEQUENCE",
     "SUMMING",
@@ -93,6 +97,7 @@ __all__ = [
     "StyleCoverage",
     "StyleEntry",
     "TpMiss",
+    "Unfit",
     "WrapPolicy",
     "activations_between",
     "advise",
@@ -130,6 +135,7 @@ __all__ = [
     "style_input",
     "style_output",
     "ties_again",
+    "unfit",
     "word_place",
     "write_misfits",
     "write_words",

@@ -13,7 +13,7 @@ from hplint.lint.rule_packages import BUILT_IN
 from hplint.lint.run import Engine
 from hplint.lint.select import Selection
 from hplint.lint.shipped_document import shipped_document
-from hplint.model.tree import ModuleTree
+from hplint.model.tree import ModuleClass, ModuleTree, Tensor
 from hplint.plan.plan import Document
 from hplint.resolve.topology import Topology
 from hplint.resolve.tp_plan.shipped import shipped_plan
@@ -185,6 +185,47 @@ def test_a_word_that_cannot_cut_what_it_stands_at_is_told(
     (told,) = found(argument(rules), "HPL702", model)
     assert (told.severity, cut(told)) == (severity, repr(*rules.values()))
     assert said in told.message
+
+
+def with_class(model: ModuleTree, of: str, name: str, **changed: object) -> ModuleTree:
+    """The model with the module of a name, and those that are like it, of another class."""
+    at = model.nodes.index(model.modules[of].node)
+    cls = ModuleClass(name, ("torch.nn.modules.module.Module",), model.modules[of].forward)
+    nodes = [n._replace(cls=len(model.classes), **changed) if i == at else n for i, n in enumerate(model.nodes)]
+    return ModuleTree(
+        classes=(*model.classes, cls), nodes=tuple(nodes), root=model.root, aliases=model.aliases, ties=model.ties,
+        config=model.config, spec=model.spec, owners=model.owners,
+    )  # fmt: skip
+
+
+def told_of(rules: dict[str, str], model: ModuleTree) -> list[tuple[str, str, str]]:
+    document = read_document("plan.py", argument(rules).encode())
+    told = checked(document, model, Topology(tp=2))
+    return [(d.severity, d.message, d.help) for d in told if d.code == "HPL702"]
+
+
+def test_a_weight_that_is_kept_the_other_way_round_is_a_warning_with_both_dims() -> None:
+    llama = tree("llama")
+    turned = {"weight": Tensor((64, 96), "float32")}
+    model = with_class(llama, "model.layers.0.mlp.up_proj", "quant.Turned", parameters=turned)
+    ((severity, message, advice),) = told_of({UP: "colwise"}, model)
+    assert severity == "warning"
+    assert message.startswith(
+        "`colwise` cuts dim 0 of a weight of 64 x 96, but the 96 out features of this `Turned` lie along dim 1: "
+    )
+    assert advice == "leave the layer whole, or load the model without this kind of quantisation"
+
+
+def test_a_layer_inside_an_adapter_is_told_as_such() -> None:
+    llama = tree("llama")
+    up = llama.nodes.index(llama.modules["model.layers.0.mlp.up_proj"].node)
+    held = (("base_layer", up),)
+    of = "model.layers.0.mlp.down_proj"
+    model = with_class(llama, of, "adapter.Wrapped", parameters={}, ints={}, children=held)
+    ((severity, message, advice),) = told_of({"model.layers.*.mlp.down_proj": "rowwise"}, model)
+    assert severity == "error"
+    assert message.startswith("`rowwise` on a `Wrapped`, which has no `in_features`: ")
+    assert advice.startswith("an adapter wraps the layer: ")
 
 
 def test_words_are_left_alone_where_they_fit() -> None:
