@@ -5,12 +5,19 @@ heads (A1, A2, N1, by names and shapes).
 from collections.abc import Iterator
 
 from hplint.rule import Case, Finding, Tensor, quote
-from hplint.style_rule import WHOLE_ALL_ALONG, Flows, flows_of, head_size, is_cut, on_styles, said, word_place
+from hplint.style_rule import (
+    WHOLE_ALL_ALONG,
+    Flows,
+    flows_of,
+    head_size,
+    is_cut,
+    norms_behind,
+    on_styles,
+    said,
+    word_place,
+)
 
 RULE = on_styles("HPL716", "tp-plan-global-size", "error", "tp_plan")
-
-NORMS = {"q_norm": "q_proj", "k_norm": "k_proj", "q_layernorm": "q_proj", "k_layernorm": "k_proj"}
-"""Names of norms, and of the layer whose output they get."""
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -22,20 +29,17 @@ def check(case: Case) -> Iterator[Finding]:
 def _norms(flows: Flows) -> Iterator[Finding]:
     """Norms over all heads at once, of which each rank has its own alone."""
     for parent in flows.parents():
-        for name, source in NORMS.items():
-            norm, layer = f"{parent}.{name}", f"{parent}.{source}"
-            if norm not in flows.tree.modules or layer not in flows.tree.modules:
-                continue
-            size = _width(flows, norm)
-            flow = flows.of(layer)
+        for norm, layer in norms_behind(flows.tree, parent, whole=True):
+            name, source = (quote(fqn.rpartition(".")[2]) for fqn in (norm, layer))
+            size, flow = _width(flows, norm), flows.of(layer)
             if size is None or size != _width(flows, layer) or not is_cut(flow) or flow is None:
                 continue
             place = flows.own(flow.entry, flows.styles.winners.get(norm))
             if place is not None:
                 yield Finding(
                     word_place(flows.plan, place),
-                    f"{quote(name)} is a norm over all {size} features of {quote(source)}, but {said(layer, flow)} "
-                    "leaves each rank its slice: the first forward fails on the size of the norm's weight",
+                    f"{name} is a norm over all {size} features of {source}, but {said(layer, flow)} leaves each rank "
+                    "its slice: the first forward fails on the size of the norm's weight",
                     f"gather the layers before the norms ({quote(WHOLE_ALL_ALONG[0])}) and split again in the last one "
                     f"({quote(WHOLE_ALL_ALONG[1])})",
                     place,
