@@ -78,10 +78,10 @@ def _misplaced(case: Case) -> Iterator[Finding]:
         if entry.key is None or entry.applied is None or entry.applied.steps or id(entry.applied) in told:
             continue
         inner = case.styles.roots.get(entry.index, ())
-        if entry.index not in case.styles.guessed or entry.applied.variable != "model" or len(inner) != 1:
+        if entry.index not in case.styles.guessed or entry.applied.variable != "model" or not any(inner):
             continue
-        if not inner[0]:
-            continue
+        if len(inner) > 1 and not entry.key.value.startswith("*"):
+            continue  # A function for blocks that calls each of them a model.
         told.add(id(entry.applied))
         name = quote(entry.applied.variable)
         yield Finding(

@@ -95,6 +95,14 @@ def test_a_plan_of_an_unknown_config_counts_from_where_most_keys_fit() -> None:
     assert [e.index for e in found.unmatched] == [1]
 
 
+def test_a_plan_of_an_unknown_config_never_counts_from_the_whole_model() -> None:
+    rules = {"model.layers.*.mlp.up_proj": "colwise"}
+    found = resolved(rules, tree("llama"), Carrier("tp", "config", "MyConfig"))
+    assert (found.roots[0], len(found.unmatched), found.guessed) == (("model",), 1, frozenset())
+    strange = resolved({"blocks.*.attn.q": "colwise"}, tree("llama"), Carrier("tp", "config", "MyConfig"))
+    assert strange.guessed == {0}
+
+
 def test_the_plan_of_a_nested_config_counts_from_the_model_that_it_makes() -> None:
     found = resolved({"layers.*.mlp.up_proj": "colwise"}, nested(), Carrier("tp", "config", None, ("text_config",)))
     assert found.roots == {0: ("model.language_model",)}

@@ -294,6 +294,11 @@ def test_a_misspelt_key_causes_no_second_finding() -> None:
     )  # fmt: skip
 
 
+def test_a_star_that_is_meant_to_cross_dots_is_told() -> None:
+    told = found("parallelize_module(model, mesh, {'*.q_proj': ColwiseParallel(), '*.o_proj': RowwiseParallel()})")
+    assert [(d.code, d.source.cut(d.span)) for d in told if d.severity == "warning"] == [("HPL601", "'*.q_proj'")]
+
+
 def test_keys_of_a_branch_for_other_models_are_left_alone() -> None:
     text = (
         "def f(model, mesh):\n for layer in model.model.layers:\n"

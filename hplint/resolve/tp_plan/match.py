@@ -113,7 +113,10 @@ def roots_of(plan: Plan, carrier: Carrier, tree: ModuleTree, names: Names) -> Ro
         return Roots(("",))
     if owners := _owners(carrier, tree):
         return Roots(tuple(o.fqn for o in owners), owners=owners)
-    fqns = _fitting([e.key.value for e in plan.styles if e.key], tree, names)
+    keys = [e.key.value for e in plan.styles if e.key]
+    fqns = _fitting(keys, tree, names)
+    if carrier.kind == "config" and (base := _base_for(keys, fqns, tree, names)):
+        return base
     return Roots(fqns, guessed=True, owners=tuple(o for o in tree.owners if o.fqn in fqns))
 
 
@@ -132,6 +135,20 @@ def _owners(carrier: Carrier, tree: ModuleTree) -> tuple[PlanOwner, ...]:
         config = config.get(step) if isinstance(config, Mapping) else None
     kind = config.get("model_type") if isinstance(config, Mapping) else None
     return tuple(o for o in bases if kind and o.model_type == kind)
+
+
+def _base_for(keys: list[str], fitting: tuple[str, ...], tree: ModuleTree, names: Names) -> Roots | None:
+    """The base model that the plan of an unknown config is for: plans of configs count from nowhere else. The keys may
+    have its name in front, by mistake."""
+    bases = [o for o in tree.owners if o.is_base]
+    scores = {o.fqn: sum(1 for k in keys if names.hits(_under(generic(o.fqn), k))) for o in bases}
+    best = max(bases, key=lambda o: scores[o.fqn], default=None)
+    if best is None:
+        return None
+    if scores[best.fqn]:
+        return Roots((best.fqn,), True, (best,))
+    within = [o for o in bases if any(generic(o.fqn).startswith(f) for f in map(generic, fitting))]
+    return Roots((within[0].fqn,), False, (within[0],)) if within else None
 
 
 def _fitting(keys: list[str], tree: ModuleTree, names: Names) -> tuple[str, ...]:
