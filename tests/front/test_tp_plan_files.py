@@ -203,3 +203,16 @@ def test_a_config_is_checked_against_the_model_beside_it(tmp_path: Path) -> None
     (checked,) = run.plans
     assert checked.tree is not None and "model.layers.1.mlp.up_proj" in checked.tree.modules
     assert not [d for d in run.diagnostics if d.code == "HPL009"]
+
+
+@pytest.mark.parametrize(("written", "kind"), [('"auto"', "a string"), ("7", "a number"), ('["a"]', "a list")])
+def test_what_is_no_plan_at_all_under_the_name_of_one_in_a_config_is_wrong(written: str, kind: str) -> None:
+    text = f'{{"model_type": "llama", "base_model_tp_plan": {written}}}'
+    (plan,) = read_document("config.json", text.encode()).plans
+    (fault,) = plan.faults
+    assert (fault.rule, plan.source.cut(fault.span), fault.data["type"]) == ("wrong-type", written, kind)
+    assert plan.styles == ()
+
+
+def test_null_under_the_name_of_a_plan_is_none() -> None:
+    assert read_document("config.json", b'{"model_type": "llama", "base_model_tp_plan": null}').plans == ()

@@ -30,8 +30,9 @@ def file_plans(source: Source, root: Node) -> tuple[Plan, ...]:
     return tuple(sorted(found, key=lambda p: p.anchor))
 
 
-_Place = tuple[Scalar, Mapping, Mapping, Carrier]
+_Place = tuple[Scalar, Node, Mapping, Carrier]
 """The key of a plan, the plan, the mapping that both stand in, and what it counts from."""
+_MAPPING = "a mapping of names to styles"
 
 
 def _places(root: Node) -> Iterator[_Place]:
@@ -49,7 +50,7 @@ def _places(root: Node) -> Iterator[_Place]:
         for key, value in node.pairs():
             name = str(plain(key)) if is_text(key) else ""
             carrier = CARRIERS.get(name)
-            if _is_plan(value, node, carrier) and carrier and isinstance(key, Scalar) and isinstance(value, Mapping):
+            if carrier and isinstance(key, Scalar) and (_is_plan(value, node, carrier) or _is_wrong(value, carrier)):
                 yield key, value, node, carrier._replace(steps=steps if carrier.kind == "config" else ())
                 continue
             inner = (*steps, name) if name.endswith("_config") and name != CONFIG_ARGUMENT else steps
@@ -69,11 +70,21 @@ def _is_plan(node: Node, around: Mapping, carrier: Carrier | None) -> bool:
     return looks_like_plan(words) if items else any(around.get(size) for size in SIZES)
 
 
+def _is_wrong(node: Node, carrier: Carrier) -> bool:
+    """Whether something else stands where a config has its plan: nothing but a plan belongs there."""
+    if carrier.kind != "config" or isinstance(node, (Mapping, UnknownNode)):
+        return False
+    return isinstance(node, Sequence) or plain(node) is not None
+
+
 def _plan(
-    source: Source, key: Scalar, node: Mapping, around: Mapping, carrier: Carrier, model: Text | None, run: Node | None
+    source: Source, key: Scalar, node: Node, around: Mapping, carrier: Carrier, model: Text | None, run: Node | None
 ) -> Plan:
     log = Recorder()
-    pairs = log.pairs(node, "plan")
+    pairs = log.pairs(node, "plan") if isinstance(node, Mapping) else []
+    if not isinstance(node, Mapping):
+        data = {"value": plain(node), "type": type_name(node), "allowed": _MAPPING, "key": key.value}
+        log.add("wrong-type", node.span, **data)
     styles, faults = read_items((Item(k, v) for k, v in pairs), carrier.section)
     accelerator = _sizes(around, log) or (_sizes(run, log) if isinstance(run, Mapping) else None)
     return Plan(
