@@ -24,6 +24,9 @@ def check(case: Case) -> Iterator[Finding]:
         if case.plan.carrier.section != "pp":
             yield from _dead(case)
         return
+    if case.styles.guessed and not any(case.styles.hits.get(e.index) for e in case.plan.styles):
+        yield _of_another_model(case)
+        return
     proposed: set[str] = set()
     for slip in slips(case.plan, case.tree, case.styles):
         finding = _finding(case, slip.entry, slip.miss, slip.keys)
@@ -31,6 +34,21 @@ def check(case: Case) -> Iterator[Finding]:
             finding.fixes = ()  # Two keys would become one.
         proposed.update(slip.miss.meant)
         yield finding
+
+
+def _of_another_model(case: Case) -> Finding:
+    """A plan of a class that the model has nothing of, and of which no key names anything."""
+    assert case.tree is not None and case.plan.carrier is not None
+    owner = case.plan.carrier.owner
+    of = f" of {quote(owner)}" if owner else ""
+    name = quote(case.tree.class_name or "the model")
+    return Finding(
+        case.plan.anchor,
+        f"no key of this plan{of} names anything in {name}: it is taken for the plan of another model, and nothing "
+        "of it is checked",
+        "name the model that it is for with --model, or in a directive",
+        severity="info",
+    )
 
 
 def _finding(case: Case, entry: StyleEntry, missed: TpMiss, index: KeyIndex) -> Finding:

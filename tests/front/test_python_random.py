@@ -89,6 +89,7 @@ def was_read(plan: Plan) -> dict[str, Any]:
 
 @settings(max_examples=200, deadline=None)
 @example(479001599)
+@example(91318)
 @given(SEEDS)
 def test_static_reading_agrees_with_running_the_program(seed: int) -> None:
     text = Sensible(seed).program()
@@ -98,7 +99,8 @@ def test_static_reading_agrees_with_running_the_program(seed: int) -> None:
     # A program may grow past the bound on steps: then the file says so (HPL008) and what comes after is not read.
     if expected is not None and not any("steps" in f.data.get("reason", "") for f in document.faults):
         (plan,) = [p for p in document.plans if not p.derive]
-        assert plan.faults == ()
+        # A literal may happen to write one key in two ways.
+        assert [f for f in plan.faults if f.rule != "duplicate-key"] == []
         assert was_read(plan) == expected
         assert list(was_read(plan)) == list(expected)
 

@@ -101,9 +101,11 @@ def test_rules_for_other_configs_of_the_family_are_let_pass_in_a_config() -> Non
     assert found(config(rules, "Qwen3MoeConfig"), "HPL701", "qwen3_moe") == []
 
 
-def test_plans_of_which_nobody_knows_where_they_belong_are_left_alone() -> None:
+def test_a_plan_of_another_model_is_told_once_and_its_keys_are_left_alone() -> None:
     rules = {"decoder.block.*.wi": "colwise", "decoder.block.*.wo": "rowwise"}
-    assert found(config(rules, "OtherConfig"), "HPL701") == []
+    (told,) = found(config(rules, "OtherConfig"), "HPL701")
+    assert (cut(told), told.severity) == ("base_model_tp_plan", "info")
+    assert told.message.startswith("no key of this plan of `OtherConfig` names anything in `LlamaForCausalLM`")
 
 
 def test_two_keys_that_would_become_one_are_not_both_renamed() -> None:
