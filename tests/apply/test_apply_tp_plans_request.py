@@ -61,13 +61,13 @@ def test_a_model_that_is_not_the_librarys_is_refused():
 
 
 def test_an_older_transformers_is_named_with_the_version_that_is_needed(monkeypatch):
-    import transformers
-
-    plan = plan_for(make("tiny_llama")).styles
-    monkeypatch.setattr(transformers, "__version__", "4.57.1")
+    model = make("tiny_llama")
+    plan = plan_for(model).styles
+    # The library puts another module in its own place while it is imported.
+    monkeypatch.setattr(sys.modules["transformers"], "__version__", "4.57.1")
     monkeypatch.setitem(sys.modules, "transformers.distributed.expert_parallel", None)
     with pytest.raises(RequestError, match=r"transformers 4.57.1 does not apply tp_plans") as raised:
-        plan.apply(make("tiny_llama"), None)
+        plan.apply(model, None)
     assert raised.value.hint == "install transformers 5.24 or later"
 
 
